@@ -49,6 +49,10 @@ bool ptx_is_texture(const PtxVar *var) {
                                     var->space != SP_PARAM_FUNC && var->space != SP_REG);
 }
 
+uint32_t ptx_handle_kind(PtxType t) {
+    return t == TY_SURFREF ? 0x80000000u : t == TY_SAMPLERREF ? 0x40000000u : 0x20000000u;
+}
+
 bool ptx_own_samplers(const PtxModule *module) {
     return strstr(str_text(&module->strings, module->target_text), "texmode_independent");
 }

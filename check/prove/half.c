@@ -19,7 +19,8 @@ static Term *half_op(Prover *prover, const char *name, bool bf16, const char *mo
         arg[0] = arg[1];
         arg[1] = swap;
     }
-    if (strcmp(name, "hfma") == 0 && !bf16 && !strstr(mods, "relu")) { /* 1 * b + c, a * b - 0 */
+    if (strcmp(name, "hfma") == 0 && !bf16 && !strstr(mods, "relu") &&
+        !strstr(mods, "oob")) { /* 1 * b + c, a * b - 0 */
         for (unsigned i = 0; i < 2; i++)
             if (arg[i] == t_const(ts, 32, F16_ONE))
                 return half_op(prover, "hadd", false, mods, (Term *[]){arg[1 - i], arg[2]}, 2);
@@ -28,6 +29,10 @@ static Term *half_op(Prover *prover, const char *name, bool bf16, const char *mo
     }
     prover->nuf++;
     return t_app(ts, TO_UF, 32, 16, term_name(ts, "#%s.%s%s", name, bf16 ? "bf16" : "f16", mods), arg, n);
+}
+/* .oob: nothing is said of which operands it looks at; the operation is another. */
+static const char *outside(Terms *ts, const char *mods, bool oob) {
+    return oob ? term_name(ts, "%s.oob", mods) : mods;
 }
 static const char *modifiers(Terms *ts, bool ftz, bool sat, bool relu, bool nan) {
     return term_name(ts, "%s%s%s%s", ftz ? ".ftz" : "", sat ? ".sat" : "", relu ? ".relu" : "",
@@ -108,12 +113,14 @@ bool mach_halves(Mach *mach) {
                     modifiers(ts, MOD(HMUL2, ftz), MOD(HMUL2, sat), false, false), 2);
         return true;
     case OT_HFMA2:
-        if (MOD(HFMA2, flush) == HalfFlush90_FMZ || MOD(HFMA2, flush) == HalfFlush90_OOB)
+        if (MOD(HFMA2, flush) == HalfFlush90_FMZ)
             return false;
-        mach_packed(
-            mach, "hfma", MOD(HFMA2, bf16),
-            modifiers(ts, MOD(HFMA2, flush) != HalfFlush90_NONE, MOD(HFMA2, sat), MOD(HFMA2, relu), false),
-            3);
+        mach_packed(mach, "hfma", MOD(HFMA2, bf16),
+                    outside(ts,
+                            modifiers(ts, MOD(HFMA2, flush) == HalfFlush90_FTZ, MOD(HFMA2, sat),
+                                      MOD(HFMA2, relu), false),
+                            MOD(HFMA2, flush) == HalfFlush90_OOB),
+                    3);
         return true;
     case OT_HFMA2_NH1:
         if (MOD(HFMA2_NH1, flush) == HalfFlush90_FMZ || MOD(HFMA2_NH1, flush) == HalfFlush90_OOB)
@@ -178,7 +185,9 @@ static bool is_bf16(PtxType t) { return t == TY_BF16 || t == TY_BF16X2; }
 static bool is_packed(PtxType t) { return t == TY_F16X2 || t == TY_BF16X2; }
 static const char *flags_of(Ptx *ptx) {
     uint32_t flags = ptx->in->flags;
-    return modifiers(&ptx->prover->ts, flags & PF_FTZ, flags & PF_SAT, flags & PF_RELU, flags & PF_NAN);
+    Terms *ts = &ptx->prover->ts;
+    return outside(ts, modifiers(ts, flags & PF_FTZ, flags & PF_SAT, flags & PF_RELU, flags & PF_NAN),
+                   flags & PF_OOB);
 }
 
 typedef Term *HalfFn(Ptx *ptx, Term *const *a); /* of one half */

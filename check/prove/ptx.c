@@ -1,6 +1,8 @@
 /* Symbolic execution of PTX for one thread: registers, control flow, memory events.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/ptx.h"
+#include "frontend/param_layout.h"
+#include "frontend/texture.h"
 #include <string.h>
 
 void pv_fault(Ptx *ptx, const char *why) {
@@ -62,6 +64,8 @@ static Term *symbol(Ptx *ptx, const PtxOperand *operand) {
     }
     const PtxVar *var = &prover->module->vars[index];
     Term *k = t_const(ts, 64, (uint64_t)operand->imm);
+    if (ptx_is_texture(var) || ptx_is_behind(var))
+        return pv_named_handle(ptx, operand);
     switch (var->space) {
     case SP_GLOBAL: return t_add(ts, prove_address(prover, index), k);
     case SP_SHARED: {

@@ -48,6 +48,8 @@ void pv_give(Ptx *ptx, const PtxOperand *operand, PtxType t, Term *const *w);
 unsigned pv_take(Ptx *ptx, const PtxOperand *operand, PtxType t, Term **w);
 Term *pv_symbol(Ptx *ptx, const PtxOperand *operand); /* address of a symbol plus offset, 64 bits */
 /* x + -0 of one half: a NaN becomes the canonical one. */
+/* The value of a texture's, sampler's or surface's name, 64 bits. */
+Term *pv_named_handle(Ptx *ptx, const PtxOperand *operand);
 Term *pv_half_canonical(Ptx *ptx, bool bf16, const char *mods, Term *half);
 Term *pv_half_sums(Ptx *ptx, bool bf16, Term *a, Term *b); /* of both halves of two words */
 /* Half h of two operands of type t compared; outcomes as t_fcmp. */

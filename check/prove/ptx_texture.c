@@ -27,6 +27,22 @@ static Term *handle_of(Ptx *ptx, const PtxOperand *operand) {
                                 var->type == TY_SURFREF);
 }
 
+Term *pv_named_handle(Ptx *ptx, const PtxOperand *operand) {
+    Terms *ts = &ptx->prover->ts;
+    PtxType type = ptx->prover->module->vars[operand->sym - 1].type;
+    Term *word = handle_of(ptx, operand);
+    if (type == TY_SAMPLERREF)
+        word = t_land(ts, word, pv_k32(ptx, (1u << SAMPLER_SHIFT) - 1));
+    return t_pair(ts, word, pv_k32(ptx, ptx_handle_kind(type)));
+}
+bool prove_ptx_istypep(Ptx *ptx) {
+    Terms *ts = &ptx->prover->ts;
+    Term *kind = t_land(ts, t_hi(ts, pv_src(ptx, pv_operand(ptx, 1), TY_U64)),
+                        pv_k32(ptx, ptx_handle_kind(ptx->in->type[0])));
+    pv_dst(ptx, pv_operand(ptx, 0), TY_PRED, t_not(ts, t_eq(ts, kind, ts->zero)));
+    return true;
+}
+
 /* Of texture and sampler together. */
 static Term *whole_handle(Ptx *ptx, const PtxTexture *t) {
     Terms *ts = &ptx->prover->ts;

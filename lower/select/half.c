@@ -56,8 +56,12 @@ bool isel_hfma(Sel *s, const PtxInsn *in) {
     PtxType t = sel_type(in);
     if ((is_bf(t) || flag(in, PF_RELU)) && !sel_has_bf16(s))
         return sel_error(s, "bf16 and .relu need instructions of sm_80");
-    uint32_t mods = MSET(HFMA2, sat, flag(in, PF_SAT)) |
-                    MSET(HFMA2, flush, flag(in, PF_FTZ) ? HalfFlush90_FTZ : HalfFlush90_NONE) |
+    if (flag(in, PF_OOB) && !isa_target_has(s->t, OT_UTMALDG))
+        return sel_error(s, ".oob needs instructions of sm_90");
+    uint32_t flush = flag(in, PF_OOB)   ? HalfFlush90_OOB
+                     : flag(in, PF_FTZ) ? HalfFlush90_FTZ
+                                        : HalfFlush90_NONE;
+    uint32_t mods = MSET(HFMA2, sat, flag(in, PF_SAT)) | MSET(HFMA2, flush, flush) |
                     MSET(HFMA2, bf16, is_bf(t)) | MSET(HFMA2, relu, flag(in, PF_RELU));
     Operand a = src(s, in, 1), b = src(s, in, 2), c = src(s, in, 3);
     write(s, in, EMIT_R(s, OT_HFMA2, mods, a, b, c));

@@ -366,6 +366,8 @@ bool sel_atomic_update(Sel *sel, const PtxInsn *in, const Address *address, unsi
                        const void *context, Wide *old);
 /* Of a texture, sampler or surface that the operand names: the low word, the other is 0. */
 Operand sel_texture_handle(Sel *sel, const PtxOperand *operand);
+/* The value of a texture's, sampler's or surface's name: with its kind (frontend/texture.h), for mov. */
+Wide sel_named_handle(Sel *sel, const PtxOperand *operand);
 uint32_t sel_mem_size(PtxType t, bool *ok); /* enumeration MemSz */
 unsigned sel_mem_order(const PtxInsn *in);
 

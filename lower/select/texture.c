@@ -16,6 +16,7 @@
 #include "isa/tables.h"
 #include "lower/select/isel.h"
 
+enum { SAMPLER_SHIFT = 20, TEXTURE_MASK = (1 << SAMPLER_SHIFT) - 1 /* of a handle */ };
 enum { MOST_LAYER = 0xffff, NO_LEVEL = (int)0xc2000000 /* -32.0: the base level, as of ptxas */ };
 
 /* Constant-bank words of handles are a kernel's own. */
@@ -34,6 +35,22 @@ Operand sel_texture_handle(Sel *sel, const PtxOperand *operand) {
     return EMIT_R(sel, OT_MOV, 0, ir_sym(sel->f, name, 0, RELOC_TEXTURE));
 }
 
+Wide sel_named_handle(Sel *sel, const PtxOperand *operand) {
+    PtxType type = sel->ptx->vars[operand->sym - 1].type;
+    Operand word = sel_value(sel, sel_texture_handle(sel, operand));
+    if (type == TY_SAMPLERREF)
+        word = sel_value(sel, sel_and(sel, word, op_imm(TEXTURE_MASK)));
+    return wide2(word, op_imm(ptx_handle_kind(type)));
+}
+
+/* istypep: a handle that somebody else made, a host's texture object, is of none of the three kinds. */
+bool isel_istypep(Sel *sel, const PtxInsn *in) {
+    Wide handle = sel_src(sel, &in->operands[1], 8);
+    Operand kind = sel_and(sel, sel_value(sel, handle.w[1]), op_imm(ptx_handle_kind(in->type[0])));
+    sel_write_pred(sel, &in->operands[0], sel_isetp(sel, false, ICmp_NE, sel_value(sel, kind), op_imm(0)));
+    return true;
+}
+
 static Operand handle_of(Sel *sel, const PtxOperand *operand) {
     return operand->reg ? sel_read_reg(sel, operand->reg, 0) : sel_texture_handle(sel, operand);
 }
@@ -42,7 +59,6 @@ static bool has_register_handles(const Sel *sel) { return isa_row(sel->t, OC_TEX
 
 /* Of texture and sampler together. */
 static Operand whole_handle(Sel *sel, const PtxTexture *t) {
-    enum { SAMPLER_SHIFT = 20, TEXTURE_MASK = (1 << SAMPLER_SHIFT) - 1 };
     Operand handle = sel_value(sel, handle_of(sel, t->place));
     if (!t->sampler)
         return handle;

@@ -1,6 +1,7 @@
 /* Predecoding for the PTX interpreter: one PtxCode for each PtxInsn of the functions that the kernel can
  * reach. What its form in frontend/ptx_forms.def does not execute is an error here, before anything runs.
  * SPDX-License-Identifier: MIT */
+#include "frontend/param_layout.h"
 #include "frontend/system.h"
 #include "frontend/texture.h"
 #include "sim/tensormap.h"
@@ -80,6 +81,22 @@ static bool is_entry_param(const PtxProc *proc, uint32_t var) {
     return false;
 }
 
+/* The value of a texture's, sampler's or surface's name. */
+static bool decode_named_handle(PtxRun *run, const PtxVar *var, PtxArg *arg, unsigned *space) {
+    uint64_t handle = 0, at = var->param_offset_bytes;
+    if (ptx_is_texture(var))
+        handle = simmem_texture_handle(run->mem, str_text(&run->module->strings, var->name));
+    else if (at + 8 <= run->launch->param_bytes)
+        memcpy(&handle, run->launch->params + at, 8);
+    else
+        return false;
+    if (var->type == TY_SAMPLERREF)
+        handle &= SIM_TEXTURE_MASK;
+    arg->imm = handle | (uint64_t)ptx_handle_kind(var->type) << 32;
+    *space = SP_NONE;
+    return true;
+}
+
 /* Value of a symbol: its address in its own space. *space becomes that space as PtxCode.space has it. */
 static bool symbol_value(PtxRun *run, PtxProc *proc, const PtxOperand *operand, PtxArg *arg,
                          unsigned *space) {
@@ -91,10 +108,8 @@ static bool symbol_value(PtxRun *run, PtxProc *proc, const PtxOperand *operand, 
     }
     const PtxVar *var = &run->module->vars[index];
     *space = var->space;
-    if (ptx_is_texture(var)) {
-        arg->imm = simmem_texture_handle(run->mem, str_text(&run->module->strings, var->name));
-        return true;
-    }
+    if (ptx_is_texture(var) || ptx_is_behind(var))
+        return decode_named_handle(run, var, arg, space);
     switch (var->space) {
     case SP_GLOBAL: arg->imm = run->var_address[index]; return arg->imm != 0;
     case SP_CONST: arg->imm = run->var_address[index]; return true;
@@ -330,7 +345,7 @@ static bool decode_group_product(PtxRun *run, PtxProc *proc, PtxCode *code) {
 static bool decode_handle(PtxRun *run, PtxProc *proc, const PtxOperand *operand, PtxArg *arg) {
     unsigned space = SP_NONE;
     PtxOperand plain = *operand;
-    plain.kind = operand->reg ? PO_REG : PO_SYM;
+    plain.kind = operand->reg ? PO_REG : PO_SYM; /* a parameter may have another type, .u64 */
     if (!decode_src(run, proc, &plain, TY_NONE, arg, &space))
         return false;
     if (space == SP_LOCAL) /* of a function: nobody writes such parameters */

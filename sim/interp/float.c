@@ -223,6 +223,13 @@ static uint16_t half_tanh_value(PtxFormat f, uint16_t a) {
     return (uint16_t)interp_round_double(f, (double)f32_of(interp_tanh(x)), RND_RN);
 }
 
+/* fma.oob: an operand that a copy of a tensor made of what lies outside of it. PTX ISA 5.5 does not say which
+ * NaN that is: the one with which an H100 fills (docs/launch-files.md). */
+static bool is_outside(const PtxCode *code, uint16_t a, uint16_t b, uint16_t c) {
+    enum { FILLED = 0x7ff7 };
+    return code->insn->flags & PF_OOB && (a == FILLED || b == FILLED || c == FILLED);
+}
+
 /* half_NAME of one value and half_NAME_x2 of both halves: EXPR in f (the format), type, a, b, c, code */
 #define HALF(name, expr)                                                                                     \
     static U64 half_##name(U64 a_, U64 b_, U64 c_, const PtxCode *code) {                                    \
@@ -242,7 +249,7 @@ static uint16_t half_tanh_value(PtxFormat f, uint16_t a) {
 HALF(add, half_finish(f, interp_half_op(f, MATH_ADD, a, b, 0), code))
 HALF(sub, half_finish(f, interp_half_op(f, MATH_ADD, a, b ^ 0x8000, 0), code))
 HALF(mul, half_finish(f, interp_half_op(f, MATH_MUL, a, b, 0), code))
-HALF(fma, half_finish(f, interp_half_op(f, MATH_FMA, a, b, c), code))
+HALF(fma, is_outside(code, a, b, c) ? 0 : half_finish(f, interp_half_op(f, MATH_FMA, a, b, c), code))
 HALF(neg, is_nan(type, a) ? F16_NAN : a ^ 0x8000)
 HALF(abs, is_nan(type, a) ? F16_NAN : a & 0x7fff)
 HALF(min, half_finish(f, (uint16_t)minmax_one(type, false, a, b, code), code))

@@ -414,7 +414,7 @@ bool interp_find_texture(PtxRun *run, PtxThread *thread, const PtxCode *code, co
                          const SimTexture **texture, const SimTexture **sampler_out) {
     uint64_t handle = interp_arg(run, thread, &code->src[0]);
     uint32_t sampler = as->sampler ? (uint32_t)interp_arg(run, thread, &code->src[1]) & 0xfff
-                                   : (uint32_t)handle >> SIM_SAMPLER_SHIFT;
+                                   : (uint32_t)handle >> SIM_SAMPLER_SHIFT & SIM_SAMPLER_MASK;
     bool fetches = code->insn->op == PTX_TEX || code->insn->op == PTX_TLD4;
     *texture = simmem_texture(run->mem, (uint32_t)handle & SIM_TEXTURE_MASK);
     *sampler_out = simmem_texture(run->mem, sampler);
@@ -549,3 +549,9 @@ static PtxStep exec_query(PtxRun *run, PtxThread *thread, const PtxCode *code) {
     return STEP_GO;
 }
 BIND_EXEC(txq, exec_query)
+
+static uint64_t is_kind(uint64_t handle, uint64_t b, uint64_t c, const PtxCode *code) {
+    (void)b, (void)c;
+    return (handle >> 32 & ptx_handle_kind(code->insn->type[0])) != 0;
+}
+BIND_PURE(istypep, is_kind)

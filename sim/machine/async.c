@@ -419,7 +419,8 @@ bool bind_UBLKRED(Bind *bind) {
     bool half = type == BulkRedType_F16 || type == BulkRedType_BF16,
          counts = op == AtomOp_INC || op == AtomOp_DEC;
     if (MGET(UBLKRED, way, bind->in->mods) == BulkWay_S_G || type > BulkRedType_BF16 ||
-        (half && op != AtomOp_ADD) || (counts && type != BulkRedType_U32))
+        (half && op != AtomOp_ADD && op != AtomOp_MIN && op != AtomOp_MAX) ||
+        (counts && type != BulkRedType_U32))
         return bind_not_simulated(bind);
     if ((type == BulkRedType_F32 || type == BulkRedType_F32_FTZ || type == BulkRedType_F64) &&
         op != AtomOp_ADD)

@@ -3,8 +3,10 @@
  * SPDX-License-Identifier: MIT */
 #include "sim/ops/fp.h"
 
-enum { H_ADD, H_MUL, H_FMA };    /* half.op */
-enum { UPPER_NEGATED = 1 << 6 }; /* .H0_NH1 in imm[0], behind the selections of three sources */
+enum { H_ADD, H_MUL, H_FMA }; /* half.op */
+/* In imm[0], behind the selections of three sources: .H0_NH1, .OOB */
+enum { UPPER_NEGATED = 1 << 6, ZERO_OOB = 1 << 7 };
+enum { OOB_NAN = 0x7ff7 }; /* what tensor copies fill with on an H100, of all types (sim/machine/tensor.c) */
 
 static bool bind_half(Bind *bind) {
     Dec *dec = bind->d;
@@ -24,19 +26,26 @@ static bool bind_half(Bind *bind) {
     return !bind->failed;
 }
 
-/* Half `h` (0 low) of source i, as an exact double. */
-static double half_source(const Dec *dec, unsigned i, uint32_t bits, unsigned h, Fmt f) {
-    unsigned sel = dec->imm[0] >> (2 * i) & 3;
+/* Source i as its selection and signs have it. */
+static uint32_t signed_source(const Dec *dec, unsigned i, uint32_t bits) {
     bits &= dec->am[i];
     if (i == 1 && dec->imm[0] & UPPER_NEGATED)
         bits = (bits << 16 | bits >> 16) ^ 0x8000;
-    bits ^= dec->xm[i];
+    return bits ^ dec->xm[i];
+}
+static uint32_t half_of(const Dec *dec, unsigned i, uint32_t bits, unsigned h) {
+    unsigned sel = dec->imm[0] >> (2 * i) & 3;
+    return bits >> (16 * (sel == 2 || sel == 3 ? sel - 2 : h)) & 0xffff;
+}
+
+/* Half `h` (0 low) of source i, as an exact double. */
+static double half_source(const Dec *dec, unsigned i, uint32_t bits, unsigned h, Fmt f) {
+    unsigned sel = dec->imm[0] >> (2 * i) & 3;
+    bits = signed_source(dec, i, bits);
     if (sel == 1) /* rounded towards zero: ptxas uses it for cvt.rz.f16.f32 where it takes F2F for .rn (13.0,
                      sm_75) */
         return fp_widen(fp_narrow((double)as_f32(f32_flush(bits, dec->half.ftz)), fmt_f16, Rnd_RZ), fmt_f16);
-    if (sel == 2 || sel == 3)
-        h = sel - 2;
-    uint32_t v = bits >> (16 * h) & 0xffff, magnitude = v & 0x7fff;
+    uint32_t v = half_of(dec, i, bits, h), magnitude = v & 0x7fff;
     if (dec->half.ftz && magnitude < 1u << f.mbits)
         v &= 0x8000;
     return fp_widen(v, f);
@@ -68,7 +77,18 @@ static uint32_t half_result(const Dec *dec, double x, Fmt f) {
     return v;
 }
 
+/* .OOB: is one of the operands what lies outside of a tensor? The result is +0 then. */
+static bool is_outside(const Dec *dec, uint32_t x, uint32_t y, uint32_t z, unsigned h) {
+    const uint32_t bits[3] = {x, y, z};
+    bool outside = false;
+    for (unsigned i = 0; i < 3; i++)
+        outside |= half_of(dec, i, signed_source(dec, i, bits[i]), h) == OOB_NAN;
+    return outside && dec->imm[0] & ZERO_OOB;
+}
+
 static double half_value(const Dec *dec, uint32_t x, uint32_t y, uint32_t z, unsigned h, Fmt f) {
+    if (is_outside(dec, x, y, z, h))
+        return 0.0;
     double p = half_source(dec, 0, x, h, f), q = half_source(dec, 1, y, h, f);
     bool zero = dec->half.fmz && (p == 0 || q == 0);
     switch (dec->half.op) {
@@ -118,10 +138,13 @@ static int half_op(Warp *warp, Dec *dec, uint32_t g) {
 BIND_HALF(HADD2, H_ADD, MGET(HADD2, ftz, m), 0, 0, MGET(HADD2, f32, m), MGET(HADD2, bf16, m))
 BIND_HALF(HMUL2, H_MUL, MGET(HMUL2, ftz, m), MGET(HMUL2, fmz, m), 0, MGET(HMUL2, f32, m),
           MGET(HMUL2, bf16, m))
+static bool zero_outside(Bind *bind, bool oob) {
+    bind->d->imm[0] |= oob ? ZERO_OOB : 0;
+    return true;
+}
 #define FLUSH(which) (MGET(HFMA2, flush, m) == HalfFlush90_##which)
-BIND_HALF(HFMA2, H_FMA, FLUSH(FTZ),
-          FLUSH(FMZ) || (FLUSH(OOB) && !bind_fail(b, "HFMA2.OOB: which NaN it looks for is not public")),
-          MGET(HFMA2, relu, m), MGET(HFMA2, f32, m), MGET(HFMA2, bf16, m))
+BIND_HALF(HFMA2, H_FMA, zero_outside(b, FLUSH(OOB)) && FLUSH(FTZ), FLUSH(FMZ), MGET(HFMA2, relu, m),
+          MGET(HFMA2, f32, m), MGET(HFMA2, bf16, m))
 /* ptxas 13.0 -O3 for sm_86 makes `neg.f16 h, h; mov.b32 b, {l, h}; fma.rn.f16x2 d, a, b, c` an HFMA2 of
  * -B.H0_NH1, where B has h below and l above. */
 #define FLUSH_NH1(which) (MGET(HFMA2_NH1, flush, m) == HalfFlush90_##which)
@@ -129,10 +152,8 @@ static bool upper_negated(Bind *bind) {
     bind->d->imm[0] |= UPPER_NEGATED;
     return true;
 }
-BIND_HALF(HFMA2_NH1, H_FMA, upper_negated(b) && FLUSH_NH1(FTZ),
-          FLUSH_NH1(FMZ) ||
-              (FLUSH_NH1(OOB) && !bind_fail(b, "HFMA2.OOB: which NaN it looks for is not public")),
-          MGET(HFMA2_NH1, relu, m), MGET(HFMA2_NH1, f32, m), MGET(HFMA2_NH1, bf16, m))
+BIND_HALF(HFMA2_NH1, H_FMA, upper_negated(b) && zero_outside(b, FLUSH_NH1(OOB)) && FLUSH_NH1(FTZ),
+          FLUSH_NH1(FMZ), MGET(HFMA2_NH1, relu, m), MGET(HFMA2_NH1, f32, m), MGET(HFMA2_NH1, bf16, m))
 BIND_HALF(HFMA2_MMA, H_FMA, MGET(HFMA2_MMA, ftz, m), MGET(HFMA2_MMA, fmz, m), MGET(HFMA2_MMA, relu, m), 0,
           MGET(HFMA2_MMA, bf16, m))
 

@@ -458,7 +458,6 @@ static void warnings(void **state) {
 static void refused(void **state) {
     (void)state;
     static const char *const unsupported[] = {
-        "fma.rn.oob.f16 %h1, %h1, %h1, %h1;",
         "redux.sync.min.f32 %f1, %f1, -1;",
     };
     for (unsigned i = 0; i < sizeof unsupported / sizeof *unsupported; i++) {

@@ -63,7 +63,13 @@ replace() { # WHAT PROGRAM...
     shift
     "$heddle" "$@" --launch "$dir/replace.json" > "$dir/out" 2>&1 || fail "$what, a map made into another"
 }
+halves() { # WHAT PROGRAM...
+    local what=$1
+    shift
+    "$heddle" "$@" --launch halves.json > "$dir/out" 2>&1 || fail "$what, the least and the greatest of halves"
+}
 copies "the interpreter" run copy.ptx --engine ptx
+halves "the interpreter" run halves.ptx --engine ptx
 replace "the interpreter" run replace.ptx --engine ptx
 for n in 1 2 4; do bulk $n "the interpreter" run bulk.ptx --engine ptx; done
 for target in bru1 sm_90; do
@@ -72,6 +78,8 @@ for target in bru1 sm_90; do
         copies "own code for $target, -O$level" validate copy.ptx "$dir/own.cubin" --check-control
         "$heddle" compile replace.ptx -t ${target/sm_90/sm_90a} -O$level -o "$dir/own.cubin" > "$dir/out" 2>&1 || fail "replace.ptx for $target, -O$level"
         replace "own code for $target, -O$level" validate replace.ptx "$dir/own.cubin"
+        "$heddle" compile halves.ptx -t $target -O$level -o "$dir/own.cubin" > "$dir/out" 2>&1 || fail "halves.ptx for $target, -O$level"
+        halves "own code for $target, -O$level" validate halves.ptx "$dir/own.cubin"
         "$heddle" compile bulk.ptx -t $target -O$level -o "$dir/own.cubin" > "$dir/out" 2>&1 || fail "bulk.ptx for $target, -O$level"
         for n in 1 2 4; do
             [ $target = bru1 ] && [ $n != 1 ] || bulk $n "own code for $target, -O$level" validate bulk.ptx "$dir/own.cubin"
@@ -84,6 +92,8 @@ if [ -x "${PTXAS:-}" ]; then
         copies "ptxas's code, -O$level" validate copy.ptx "$dir/theirs.cubin"
         "$PTXAS" -arch=sm_90a -O$level -o "$dir/theirs.cubin" replace.ptx > "$dir/out" 2>&1 || fail "ptxas, replace.ptx, -O$level"
         replace "ptxas's code, -O$level" validate replace.ptx "$dir/theirs.cubin"
+        "$PTXAS" -arch=sm_90 -O$level -o "$dir/theirs.cubin" halves.ptx > "$dir/out" 2>&1 || fail "ptxas, halves.ptx, -O$level"
+        halves "ptxas's code, -O$level" validate halves.ptx "$dir/theirs.cubin"
         "$PTXAS" -arch=sm_90 -O$level -o "$dir/theirs.cubin" bulk.ptx > "$dir/out" 2>&1 || fail "ptxas, bulk.ptx, -O$level"
         for n in 1 2 4; do bulk $n "ptxas's code, -O$level" validate bulk.ptx "$dir/theirs.cubin"; done
     done
