@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "frontend/check.h"
 #include "frontend/texture.h"
+#include "isa/machine/banks.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -57,8 +58,8 @@ static bool rule_barrier(Check *c, const PtxInsn *i) {
     return true;
 }
 
-/* Constant addresses among a kernel's parameters: whatever runs them would trap. Reading from one parameter
- * on into the next is defined. */
+/* Constant addresses among a kernel's parameters. Reading from one parameter on into the next is defined;
+ * behind the last one zeros are read, at an address that is not aligned whatever runs it would trap. */
 static bool check_kernel_param(Check *check, const PtxInsn *i, unsigned bytes) {
     const PtxOperand *operand = &i->operands[1];
     if (i->op != PTX_LD || i->noperands < 2 || !check->f->is_entry || operand->kind != PO_ADDR ||
@@ -76,13 +77,16 @@ static bool check_kernel_param(Check *check, const PtxInsn *i, unsigned bytes) {
     if (!ours)
         return true;
     int64_t first = (int64_t)ptx_var->param_offset_bytes;
-    const char *wrong = NULL;
-    if (operand->imm < -first || operand->imm > (int64_t)end - first - (int64_t)bytes)
+    const char *wrong = NULL, *name = str_text(&check->m->strings, ptx_var->name);
+    if (operand->imm < -first || operand->imm > CONST_BANK_BYTES)
         wrong = "it lies outside of the kernel's parameters";
     else if ((first + operand->imm) % (int64_t)bytes)
         wrong = "the address is misaligned";
+    if (!wrong && operand->imm > (int64_t)end - first - (int64_t)bytes)
+        diag(check->d, operand->loc, DIAG_W0144, ptx_insn_text(check, i), bytes, (long long)operand->imm,
+             name);
     return !wrong || diag(check->d, operand->loc, DIAG_E0144, ptx_insn_text(check, i), bytes,
-                          (long long)operand->imm, str_text(&check->m->strings, ptx_var->name), wrong);
+                          (long long)operand->imm, name, wrong);
 }
 
 /* Hints to caches, which set nothing of the statement: is there a modifier that begins with `prefix`? */

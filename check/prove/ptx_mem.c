@@ -1,6 +1,7 @@
 /* Moves, memory, barriers, collectives and calls of PTX, for one thread. PTX ISA 9.7.9, 9.7.12, 9.7.13.
  * SPDX-License-Identifier: MIT */
 #include "check/prove/ptx.h"
+#include "frontend/param_layout.h"
 #include "frontend/sregs.h"
 #include "sim/launch.h" /* address windows */
 
@@ -245,9 +246,13 @@ static bool param_access(Ptx *ptx, const PtxOperand *operand, Term **w, unsigned
     uint32_t index = operand->sym - 1, first = prover->param_word[index];
     if (!first && prover->pf->is_entry && !store) {
         const PtxVar *var = &prover->module->vars[index];
+        uint64_t offset = prove_param_offset(prover, var) + (uint64_t)operand->imm,
+                 end = ptx_param_bytes(prover->module, prover->pf,
+                                       isa_target_info(prover->flow->bin->target)->param_base_bytes);
+        if (offset + bytes > end)
+            pv_fault(ptx, "a load past the end of the parameters is not modelled");
         for (unsigned c = 0; c * 4 < bytes; c++)
-            w[c] = prove_param(prover, prove_param_offset(prover, var) + (uint64_t)operand->imm + 4 * c,
-                               bytes < 4 ? bytes : 4);
+            w[c] = prove_param(prover, offset + 4 * c, bytes < 4 ? bytes : 4);
         return true;
     }
     if (!first || operand->imm < 0 ||

@@ -89,8 +89,8 @@ Wide sel_symbol_address(Sel *sel, const PtxOperand *operand, bool generic) {
     (void)generic;
     if (!var)
         return sel_function_address(sel, (operand->sym & ~PTX_SYM_FUNC) - 1, operand->imm);
-    if (ptx_is_texture(var))
-        return wide2(sel_texture_handle(sel, operand), op_imm(0));
+    if (ptx_is_texture(var) || ptx_is_behind(var))
+        return sel_named_handle(sel, operand);
     switch (var->space) {
     case SP_GLOBAL: return sel_linked_address(sel, sel->l->places[index].name, operand->imm);
     case SP_SHARED: {
@@ -408,6 +408,20 @@ static bool load(Sel *s, const PtxInsn *in, Address *a) {
 
 /* ---- .param ---- */
 
+/* A load of which a part lies behind the kernel's parameters: zeros are there (W0144), whatever the driver
+ * leaves in the constant bank. `end`: of the parameters, in the bank. */
+static void load_past_end(Sel *sel, uint32_t at, uint32_t end, unsigned size, unsigned words, Operand *w) {
+    for (unsigned c = 0; c < words; c++, at += 4) {
+        w[c] = op_rz();
+        if (at >= end)
+            continue;
+        w[c] = sel_emit_dst(sel, OT_LDC, MSET(LDC, sz, words > 1 ? MemSz_32 : size), 0, RF_R, 1, 2,
+                            (Operand[]){op_rz(), op_cmem(CONST_BANK_LAUNCH, at)});
+        if (end - at < 4)
+            w[c] = sel_value(sel, sel_and(sel, w[c], op_imm((1u << 8 * (end - at)) - 1)));
+    }
+}
+
 static bool kernel_param_load(Sel *sel, const PtxInsn *in, const PtxOperand *operand, const PtxVar *v) {
     unsigned total = ptx_type_bytes(sel_type(in)) * num_elements(in);
     bool ok;
@@ -420,6 +434,14 @@ static bool kernel_param_load(Sel *sel, const PtxInsn *in, const PtxOperand *ope
     if (at >= CONST_BANK_BYTES)
         return sel_error(sel, "the parameter lies outside the constant bank");
     unsigned words = total <= 4 ? 1 : total / 4;
+    uint32_t base = sel->ti->param_base_bytes,
+             end = base + (uint32_t)ptx_param_bytes(sel->ptx, sel->pf, base);
+    if (v && !operand->reg && at + total > end) {
+        load_past_end(sel, at, end,
+                      num_elements(in) > 1 ? bytes_to_size(total) : sel_mem_size(sel_type(in), &ok), words,
+                      w);
+        return write_loaded(sel, in, w);
+    }
     if (!operand->reg && total >= 4 && sel->ti->has_alu_cmem) {
         for (unsigned c = 0; c < words; c++)
             w[c] = sel_mov(sel, op_cmem(CONST_BANK_LAUNCH, at + 4 * c));

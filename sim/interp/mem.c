@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "sim/interp/run.h"
 #include "base/scope.h"
+#include "isa/machine/banks.h"
 #include <stdlib.h>
 
 /* ---- spaces ---- */
@@ -165,6 +166,15 @@ static uint8_t *shared_of_cluster(PtxRun *run, PtxThread *thread, const PtxCode 
     return shared_bytes(run, thread, c, offset, bytes, write, owner);
 }
 
+/* Zeros lie behind a kernel's parameters (W0144). */
+static uint8_t *past_params(PtxRun *run, uint64_t address, unsigned bytes) {
+    const Launch *launch = run->launch;
+    memset(run->past_params, 0, sizeof run->past_params);
+    if (address < launch->param_bytes)
+        memcpy(run->past_params, launch->params + address, launch->param_bytes - address);
+    return bytes <= sizeof run->past_params ? run->past_params : NULL;
+}
+
 uint8_t *interp_memory(PtxRun *run, PtxThread *thread, const PtxCode *c, unsigned space, uint64_t address,
                        unsigned bytes, bool write) {
     uint64_t shown = address;
@@ -193,6 +203,8 @@ uint8_t *interp_memory(PtxRun *run, PtxThread *thread, const PtxCode *c, unsigne
         }
         if (address <= run->launch->param_bytes && bytes <= run->launch->param_bytes - address)
             return (uint8_t *)(uintptr_t)(run->launch->params + address);
+        if (c->insn->op == PTX_LD && c->insn->operands[1].sym && address < CONST_BANK_BYTES)
+            return past_params(run, address, bytes);
         interp_trap_at(run, thread, c, TRAP_OUT_OF_RANGE, shown, "kernel parameters");
         return NULL;
     default: return global_bytes(run, thread, c, address, bytes, write);

@@ -226,6 +226,7 @@ struct PtxRun {
     PtxProc *kernel;
     uint32_t *shared_offset; /* by variable index, ~0: not placed */
     uint32_t shared_static, shared_bytes, dynamic_shared_base;
+    uint8_t past_params[32];    /* what a load at a constant address finds there that reads past their end */
     uint32_t lent_shared;       /* the system's, of which LENT_SHARED_BYTES are lent */
     uint64_t workspace;         /* its address; 0: the launch is not cooperative */
     uint32_t shared_gaps;       /* bytes before and between the variables, where these are moved */
