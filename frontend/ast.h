@@ -229,6 +229,8 @@ typedef struct PtxVar { /* variable in a state space, at module or function leve
     bool unified;                       /* .attribute(.unified(uuid[0], uuid[1])) */
     uint64_t uuid[2];
     PtxSpace pointee_space;
+    PtxType
+        pointee_type; /* of a handle in a parameter of 64 bits: .texref, .samplerref, .surfref; else none */
     uint32_t pointee_align_bytes; /* 0: not said */
     uint32_t func;                /* index + 1 of the function it is local to, 0 = module level */
     uint32_t nelems;              /* product of dimensions, 1 for scalars */

@@ -4,6 +4,7 @@
  * floating-point constants of half precision. Rules of single opcodes are in check_rules.c.
  * SPDX-License-Identifier: MIT */
 #include "frontend/check.h"
+#include "frontend/param_layout.h"
 #include "frontend/texture.h"
 #include "frontend/sregs.h"
 #include <stdio.h>
@@ -166,10 +167,16 @@ static bool check_sreg(const Check *check, const PtxInsn *i, unsigned n, PtxType
                       ptx_type_name(row->type));
 }
 
-/* A variable's or function's address as a value. */
+/* A variable's or function's address as a value. A distance behind the name hides from ptxas 13.0 that 32
+ * bits do not hold a global address. */
 static bool check_symbol(const Check *c, const PtxInsn *i, unsigned n, PtxType t, const PtxOperand *o) {
     PtxTypeClass tc = ptx_type_class(t);
     unsigned bytes = ptx_type_bytes(t);
+    const PtxVar *var = o->sym & PTX_SYM_FUNC ? NULL : &c->m->vars[o->sym - 1];
+    if (var && (ptx_is_texture(var) || ptx_is_behind(var)) && t != TY_U64)
+        return wrong_kind(c, i, n, o, "of type .u64 to hold a texture's, sampler's or surface's handle");
+    if (var && var->space == SP_GLOBAL && c->m->address_bits == 64 && bytes == 4 && (!o->imm || o->component))
+        return wrong_kind(c, i, n, o, "of 64 bits to hold an address in .global");
     if (tc != TC_FLOAT && (bytes == 8 || bytes == 4))
         return true;
     return wrong_kind(c, i, n, o, "of 32 or 64 bits and not floating-point to hold an address");
@@ -198,6 +205,8 @@ static bool check_src(const Check *c, const PtxInsn *i, unsigned n, const Operan
         if (spec->kind != 'm')
             return wrong_kind(c, i, n, operand, "a register or constant; mov takes addresses");
         if (operand->reg) { /* array[%r1] */
+            if (!check_symbol(c, i, n, t, operand))
+                return false;
             operand->kind = PO_REG;
             operand->sym = operand->component = 0;
         }

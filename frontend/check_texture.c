@@ -19,6 +19,7 @@ static bool is_opaque(const Check *check, const PtxOperand *operand) {
 static bool check_coords(const Check *check, const PtxInsn *i, unsigned n, PtxType t, PtxOperand *at) {
     unsigned want = ptx_texture_ncoords(i->sub);
     bool layered = i->sub == SUB_A1D || i->sub == SUB_A2D || i->sub == SUB_ACUBE;
+    PtxType index = i->op == PTX_TEX || i->op == PTX_TLD4 ? TY_U32 : TY_B32; /* of surfaces as ptxas has it */
     if (at->kind != PO_VEC && want > 1)
         return ptx_wrong_kind(check, i, n, at, "a list of coordinates in braces");
     if (at->kind != PO_VEC)
@@ -26,7 +27,7 @@ static bool check_coords(const Check *check, const PtxInsn *i, unsigned n, PtxTy
     if (at->nvec < want || at->nvec > 4)
         return diag(check->d, at->loc, DIAG_E0129, n, ptx_insn_text(check, i), want, (unsigned)at->nvec);
     for (unsigned k = 0; k < want; k++)
-        if (!ptx_check_value(check, i, n, k == 0 && layered ? TY_B32 : t, &at->vec[k]))
+        if (!ptx_check_value(check, i, n, k == 0 && layered ? index : t, &at->vec[k]))
             return false;
     return true;
 }

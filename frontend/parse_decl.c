@@ -336,7 +336,7 @@ static bool parse_initialiser(Parser *parser, PtxVar *var, const uint64_t *dims,
 
 typedef struct { /* what stands before the names */
     PtxSpace space, pointee;
-    PtxType type;
+    PtxType type, pointee_type;
     unsigned vec;
     uint32_t align, pointee_align;
     bool is_pointer, managed, unified;
@@ -393,6 +393,8 @@ static bool space_of(Parser *p, PtxSpace *out) {
 static bool parse_ptr_attribute(Parser *p, VarHead *head) {
     next(p);
     head->is_pointer = true;
+    if (parse_at_dir(p, ".texref") || parse_at_dir(p, ".samplerref") || parse_at_dir(p, ".surfref"))
+        return parse_type(p, &head->pointee_type);
     if (space_of(p, &head->pointee))
         next(p);
     return !parse_at_dir(p, ".align") || parse_align(p, &head->pointee_align);
@@ -469,6 +471,10 @@ static bool check_place(Parser *parser, const PtxVar *var, const VarContext *con
     if (ptx_type_class(var->type) == TC_OPAQUE && parser->func && !context->is_kernel)
         return diag(parser->d, var->loc, DIAG_E0126, "a texture, sampler or surface",
                     "but at module scope and as a kernel's parameter");
+    if (var->space == SP_TEX &&
+        GATE_VERSION(parser->m->version_major, parser->m->version_minor) >= GATE_VERSION(1, 5))
+        return diag(parser->d, var->loc, DIAG_E0126, "a .tex variable",
+                    "from PTX ISA .version 1.5 on: .texref has its place");
     if (var->type == TY_SAMPLERREF && !ptx_own_samplers(parser->m))
         return diag(parser->d, var->loc, DIAG_E0126, "a sampler", "unless .target says texmode_independent");
     if (var->type == TY_PRED && var->space != SP_REG)
@@ -547,6 +553,7 @@ static bool parse_var(Parser *parser, const VarHead *head, const VarContext *con
                 .is_pointer = head->is_pointer,
                 .pointee_align_bytes = head->pointee_align,
                 .pointee_space = head->pointee,
+                .pointee_type = head->pointee_type,
                 .managed = head->managed,
                 .unified = head->unified,
                 .uuid = {(uint64_t)head->uuid[0], (uint64_t)head->uuid[1]},

@@ -397,6 +397,9 @@ static bool parse_header(Parser *parser, PtxFunc *f) {
         return diag(parser->d, f->loc, DIAG_E0126, ".maxntid", "together with .reqntid");
     if (f->maxclusterrank && f->reqnctapercluster[0])
         return diag(parser->d, f->loc, DIAG_E0126, ".maxclusterrank", "together with .reqnctapercluster");
+    if (f->blocks_are_clusters && (!f->reqntid[0] || !f->reqnctapercluster[0]))
+        return diag(parser->d, f->loc, DIAG_E0126, ".blocksareclusters",
+                    "without .reqntid and .reqnctapercluster");
     if (f->noreturn && (f->is_entry || f->nrets))
         return diag(parser->d, f->loc, DIAG_E0126, ".noreturn", "for an entry or a function with results");
     return !f->is_entry || place_params(parser, f);

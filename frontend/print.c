@@ -183,7 +183,8 @@ static void print_var(Printer *printer, const PtxVar *var, const char *name) {
         fprintf(printer->out, " .v%u", var->vec);
     fprintf(printer->out, " .%s", ptx_type_name(var->type));
     if (var->is_pointer)
-        fprintf(printer->out, " .ptr%s%s", var->pointee_space ? " " : "", spaces[var->pointee_space]);
+        fprintf(printer->out, " .ptr%s%s%s%s", var->pointee_space ? " " : "", spaces[var->pointee_space],
+                var->pointee_type ? " ." : "", var->pointee_type ? ptx_type_name(var->pointee_type) : "");
     if (var->is_pointer && var->pointee_align_bytes)
         fprintf(printer->out, " .align %" PRIu32, var->pointee_align_bytes);
     fprintf(printer->out, " %s", name);

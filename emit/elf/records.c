@@ -67,9 +67,14 @@ enum { MOST_SMALL_PARAM_BYTES = 4352 };
  * pointer that says so. In the word of KPARAM_INFO_V2 they stand 16 bits higher, and 0x1f000 is not there.
  * For sm_90 ptxas 13.0 says GLOBAL for CONST; the launch does not depend on it. */
 static uint32_t pointee_bits(const PtxVar *var) {
-    enum { LOCAL = 1, SHARED, CONST, GLOBAL, GENERIC };
+    enum { LOCAL = 1, SHARED, CONST, GLOBAL, GENERIC, SAMPLER, SURFACE, TEXTURE };
     if (!var || !var->is_pointer)
         return 0;
+    if (var->pointee_type)
+        return (uint32_t)(var->pointee_type == TY_TEXREF       ? TEXTURE
+                          : var->pointee_type == TY_SAMPLERREF ? SAMPLER
+                                                               : SURFACE)
+               << 8;
     uint32_t align = var->pointee_align_bytes ? (uint32_t)__builtin_ctz(var->pointee_align_bytes) : 0;
     switch (var->pointee_space) {
     case SP_LOCAL: return LOCAL << 8 | align;
