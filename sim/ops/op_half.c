@@ -33,7 +33,7 @@ static uint32_t signed_source(const Dec *dec, unsigned i, uint32_t bits) {
         bits = (bits << 16 | bits >> 16) ^ 0x8000;
     return bits ^ dec->xm[i];
 }
-static uint32_t half_of(const Dec *dec, unsigned i, uint32_t bits, unsigned h) {
+static uint32_t chosen_half(const Dec *dec, unsigned i, uint32_t bits, unsigned h) {
     unsigned sel = dec->imm[0] >> (2 * i) & 3;
     return bits >> (16 * (sel == 2 || sel == 3 ? sel - 2 : h)) & 0xffff;
 }
@@ -45,7 +45,7 @@ static double half_source(const Dec *dec, unsigned i, uint32_t bits, unsigned h,
     if (sel == 1) /* rounded towards zero: ptxas uses it for cvt.rz.f16.f32 where it takes F2F for .rn (13.0,
                      sm_75) */
         return fp_widen(fp_narrow((double)as_f32(f32_flush(bits, dec->half.ftz)), fmt_f16, Rnd_RZ), fmt_f16);
-    uint32_t v = half_of(dec, i, bits, h), magnitude = v & 0x7fff;
+    uint32_t v = chosen_half(dec, i, bits, h), magnitude = v & 0x7fff;
     if (dec->half.ftz && magnitude < 1u << f.mbits)
         v &= 0x8000;
     return fp_widen(v, f);
@@ -82,7 +82,7 @@ static bool is_outside(const Dec *dec, uint32_t x, uint32_t y, uint32_t z, unsig
     const uint32_t bits[3] = {x, y, z};
     bool outside = false;
     for (unsigned i = 0; i < 3; i++)
-        outside |= half_of(dec, i, signed_source(dec, i, bits[i]), h) == OOB_NAN;
+        outside |= chosen_half(dec, i, signed_source(dec, i, bits[i]), h) == OOB_NAN;
     return outside && dec->imm[0] & ZERO_OOB;
 }
 
