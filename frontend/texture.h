@@ -31,8 +31,9 @@ unsigned ptx_texture_ncoords(unsigned geometry);
 /* A variable of module scope that stands for a texture, a sampler or a surface: it has no memory, its value
  * is a handle. */
 bool ptx_is_texture(const PtxVar *var);
-/* What `mov.u64` of a texture's, sampler's or surface's name sets of a handle's upper word, and istypep asks for:
- * as in the code of ptxas 13.0 (which before sm_90 sets bit 31 of the lower word, too). A `.tex` variable is a texture. */
+/* What `mov.u64` of a texture's, sampler's or surface's name sets of a handle's upper word, and istypep asks
+ * for: as in the code of ptxas 13.0 (which before sm_90 sets bit 31 of the lower word, too). A `.tex`
+ * variable is a texture. */
 uint32_t ptx_handle_kind(PtxType t);
 /* Are samplers objects of their own, beside textures (.target texmode_independent)? */
 bool ptx_own_samplers(const PtxModule *module);
