@@ -175,8 +175,6 @@ static bool check_symbol(const Check *c, const PtxInsn *i, unsigned n, PtxType t
     const PtxVar *var = o->sym & PTX_SYM_FUNC ? NULL : &c->m->vars[o->sym - 1];
     if (var && (ptx_is_texture(var) || ptx_is_behind(var)) && t != TY_U64)
         return wrong_kind(c, i, n, o, "of type .u64 to hold a texture's, sampler's or surface's handle");
-    if (var && var->space == SP_GLOBAL && c->m->address_bits == 64 && bytes == 4 && (!o->imm || o->component))
-        return wrong_kind(c, i, n, o, "of 64 bits to hold an address in .global");
     if (tc != TC_FLOAT && (bytes == 8 || bytes == 4))
         return true;
     return wrong_kind(c, i, n, o, "of 32 or 64 bits and not floating-point to hold an address");
@@ -205,8 +203,6 @@ static bool check_src(const Check *c, const PtxInsn *i, unsigned n, const Operan
         if (spec->kind != 'm')
             return wrong_kind(c, i, n, operand, "a register or constant; mov takes addresses");
         if (operand->reg) { /* array[%r1] */
-            if (!check_symbol(c, i, n, t, operand))
-                return false;
             operand->kind = PO_REG;
             operand->sym = operand->component = 0;
         }

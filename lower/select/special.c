@@ -257,9 +257,18 @@ static bool mov_vector(Sel *s, const PtxInsn *in) {
     return true;
 }
 
+/* A distance behind the name hides from ptxas 13.0 that 32 bits do not hold a global address. */
+static bool is_cut_off(const Sel *s, const PtxInsn *in, const PtxOperand *operand) {
+    return operand->kind == PO_SYM && !(operand->sym & PTX_SYM_FUNC) && s->ptx->address_bits == 64 &&
+           ptx_type_bytes(sel_type(in)) == 4 && s->ptx->vars[operand->sym - 1].space == SP_GLOBAL &&
+           (!operand->imm || operand->component);
+}
+
 bool isel_mov(Sel *s, const PtxInsn *in) {
     PtxType t = sel_type(in);
     const PtxOperand *operand = &in->operands[1];
+    if (is_cut_off(s, in, operand))
+        return sel_error(s, "32 bits do not hold an address in .global");
     if (in->operands[0].kind == PO_VEC || operand->kind == PO_VEC)
         return mov_vector(s, in);
     if (t == TY_PRED) {
