@@ -28,24 +28,24 @@ arith: carry dropped | sub IADD3.X R13, R6, (\\S+), RZ, P0 / IADD3.X R13, R6, \\
 arith: carry of the other sum | sub IADD3 R14, P0, / IADD3 R14, P1,
 arith: borrow not complemented | sub IADD3.X R15, ~R6 / IADD3.X R15, R6
 arith: carry polarity | sub IADD3.X R15, (.*), P0, !PT / IADD3.X R15, \\1, !P0, !PT
-arith: carry-in of a sum that has none | sub IADD3.X R6, R7, RZ, RZ, P0 / IADD3.X R6, R7, RZ, RZ, !PT
+arith: carry-in of a sum that has none | sub (IADD3.X R5, RZ, \\S+, RZ), P0 / \\1, !PT
 arith: halves of a stored pair swapped | sub STG.E.64 \\[R2.64\\], R12 / STG.E.64 [R2.64], R14
-arith: wide product unsigned | sub IMAD.WIDE R12, R9 / IMAD.WIDE.U32 R12, R9
+arith: wide product unsigned | sub IMAD.WIDE R4, R9 / IMAD.WIDE.U32 R4, R9
 arith: high product of signed | sub IMAD.HI.U32 (\\S+), R9 / IMAD.HI \\1, R9
-arith: comparison signed for unsigned, low words | sub ISETP.GE.U32.AND P0, PT, R4 / ISETP.GE.AND P0, PT, R4
-arith: comparison signed for unsigned, high words | sub ISETP.GE.U32.AND.EX / ISETP.GE.AND.EX
-arith: less for greater or equal | sub ISETP.LT.AND P0, PT, R7, R9 / ISETP.GE.AND P0, PT, R7, R9
-arith: greater for greater or equal | sub ISETP.GE.U32.AND P0, PT, R4 / ISETP.GT.U32.AND P0, PT, R4
-arith: comparison with the operands swapped | sub ISETP.LT.AND P0, PT, R7, R9 / ISETP.LT.AND P0, PT, R9, R7
+arith: comparison signed for unsigned, low words | sub ISETP.LE.U32.AND P0, PT, R0 / ISETP.LE.AND P0, PT, R0
+arith: comparison signed for unsigned, high words | sub ISETP.LE.U32.AND.EX / ISETP.LE.AND.EX
+arith: less or equal for greater | sub ISETP.GT.AND P0, PT, R9 / ISETP.LE.AND P0, PT, R9
+arith: less for less or equal | sub ISETP.LE.U32.AND P0, PT, R0 / ISETP.LT.U32.AND P0, PT, R0
+arith: comparison with the operands swapped | sub ISETP.GT.AND P0, PT, R9 / ISETP.LT.AND P0, PT, R9
 arith: NaN ordered | sub FSETP.LTU / FSETP.LT
 arith: predicates combined by or | sub FSETP.LTU.AND P0 / FSETP.LTU.OR P0
 arith: second predicate dropped | sub FSETP.LTU.AND P0, PT, R8, 1, P0 / FSETP.LTU.AND P0, PT, R8, 1, PT
 arith: second predicate complemented | sub FSETP.LTU.AND P0, PT, R8, 1, P0 / FSETP.LTU.AND P0, PT, R8, 1, !P0
-arith: the low words' result dropped | sub (ISETP.GE.U32.AND.EX.*), PT, P0 / \\1, PT, PT
+arith: the low words' result dropped | sub (ISETP.LE.U32.AND.EX.*), PT, P0 / \\1, PT, PT
 arith: selected the wrong way | sub SEL (\\S+), R7, R9, P0 / SEL \\1, R9, R7, P0
 arith: selected by the complement | sub SEL (\\S+), R7, R9, P0 / SEL \\1, R7, R9, !P0
-arith: shift logical for arithmetic | sub SHF.R.S32.HI R6 / SHF.R.U32.HI R6
-arith: shift by another amount | sub SHF.R.S32.HI R6, RZ, 0x3 / SHF.R.S32.HI R6, RZ, 0x4
+arith: shift logical for arithmetic | sub SHF.R.S32.HI R5 / SHF.R.U32.HI R5
+arith: shift by another amount | sub SHF.R.S32.HI R5, RZ, 0x3 / SHF.R.S32.HI R5, RZ, 0x4
 arith: funnel shift of swapped words | sub SHF.L.W.U32.HI (\\S+), R7, 0x5, R9 / SHF.L.W.U32.HI \\1, R9, 0x5, R7
 arith: another permutation | sub PRMT (\\S+), R7, 0x5410 / PRMT \\1, R7, 0x5411
 arith: another truth table | sub (LOP3.LUT .*), 0x1b / \\1, 0x1d
@@ -79,10 +79,10 @@ arith: store at another place | sub \\[R2.64.0x20\\] / [R2.64+0x22]
 arith: store dropped | drop STG.E .R2.64.0x24.
 arith: other element of a vector | sub STG.E.128 .R2.64.0x50., R20 / STG.E.128 [R2.64+0x50], R16
 arith: other special register | sub SR_TID.X / SR_TID.Y
-arith: result read too early | sub B0-----:(.*)ISETP.LT.AND / B------:\\1ISETP.LT.AND
+arith: result read too early | sub B0-----:(.*)IMAD.WIDE R4 / B------:\\1IMAD.WIDE R4
 arith: stall too short | sub S04(.*)SHF.R.S32.HI / S01\\1SHF.R.S32.HI
-arith: scoreboard of another instruction | sub W4:(.*)DMUL R10 / W3:\\1DMUL R10
-arith: overwritten before it is stored | sub B-----5:R-:W-:-:S01(.*)IMAD.WIDE R12 / B------:R-:W-:-:S01\\1IMAD.WIDE R12
+arith: scoreboard of another instruction | sub W0:(.*)DMUL R10 / W1:\\1DMUL R10
+arith: overwritten before it is stored | sub B-----5:R-:W-:-:S04(.*)SHF.R.S32.HI R5 / B------:R-:W-:-:S04\\1SHF.R.S32.HI R5
 arith: too few registers | state (EIATTR_REGCOUNT, \\S+), \\w+ / \\1, 0x8
 arith: parameters without the last | sub (EIATTR_CBANK_PARAM_SIZE), \\w+ / \\1, 0x20
 arith: parameter at another offset | sub (EIATTR_KPARAM_INFO, \\w+), 0x100002 / \\1, 0x140002
@@ -126,12 +126,12 @@ memory: shared store moved over the barrier | move BAR.SYNC / STS .R4., R6
 memory: shared load moved over the barrier | move LDS R10 / BAR.SYNC
 memory: shared variable elsewhere | sub IADD3 R4, R0, 0x100 / IADD3 R4, R0, 0x80
 memory: address masked otherwise | sub LOP3.LUT R0, R7, 0x7f / LOP3.LUT R0, R7, 0xff
-memory: other symbol | sub (__rela .I_12_0220, \\w+), \\S+, / \\1, index@(second),
+memory: other symbol | sub (__rela .I_14_0220, \\w+), \\S+, / \\1, index@(second),
 memory: other addend | sub (__rela \\S+, 56, \\S+), 0x0 / \\1, 0x8
-memory: relocation of another instruction | sub (__rela) .I_12_0230, / \\1 0x240,
-memory: relocation of the other word | sub (__rela .I_12_0220), 56, / \\1, 57,
-memory: relocation lost | sub (__rela) .I_12_0250, / \\1 0x390,
-memory: symbol elsewhere | sub (__symbol .second.), .L_13_0010, / \\1, 0x8,
+memory: relocation of another instruction | sub (__rela) .I_14_0230, / \\1 0x240,
+memory: relocation of the other word | sub (__rela .I_14_0220), 56, / \\1, 57,
+memory: relocation lost | sub (__rela) .I_14_0250, / \\1 0x390,
+memory: symbol elsewhere | sub (__symbol .second.), .L_15_0010, / \\1, 0x8,
 memory: constant of another place | sub LDC R9, c.0x3..0x8. / LDC R9, c[0x3][0xc]
 memory: constant of another bank | sub LDC R8, c.0x3. / LDC R8, c[0x0]
 memory: constant of another width | sub LDC R8, / LDC.U8 R8,
@@ -386,7 +386,7 @@ indirect: polarity | sub @P0 BRA / @!P0 BRA
 indirect: no trap | sub BPT.TRAP 0x1 / NOP
 indirect: argument of another register | sub MOV R4, c.0x0..0x168. / MOV R4, c[0x0][0x160]
 indirect: another entry of the table | sub IMAD.WIDE.U32 R2, R4, 0x8, R2 / IMAD.WIDE.U32 R2, R4, 0x10, R2
-indirect: table with one function twice | sub (__rela .L_13_0000, 2), index@.increment. / \\1, index@(twice)
+indirect: table with one function twice | sub (__rela .L_15_0000, 2), index@.increment. / \\1, index@(twice)
 lanes: other mode of the shuffle | sub SHFL.DOWN / SHFL.UP
 lanes: shuffle's distance | sub (SHFL.DOWN P1, R5, R4), 0x4 / \\1, 0x5
 lanes: shuffle's clamp | sub (SHFL.DOWN P1, R5, R4, 0x4), 0x1f / \\1, 0x1e
@@ -400,12 +400,12 @@ lanes: collectives swapped | move VOTE.ANY R4, PT, P0 / SHFL.DOWN
 lanes: mask without a lane | sub WARPSYNC 0xffffffff / WARPSYNC 0x7fffffff
 lanes: barrier released in another register | sub BSYNC B0 / BSYNC B1
 lanes: barrier never released | drop BSYNC B0
-lanes: barrier set again inside the loop | sub IADD3 R8, R6, R7, RZ / BSSY B0, `(.L_7_0150)
+lanes: barrier set again inside the loop | sub IADD3 R8, R6, R7, RZ / BSSY B0, `(.L_9_0150)
 lanes: loop leaves on the complement | sub @P1 BRA / @!P1 BRA
 lanes: loop is not left | sub @P1 BRA / BRA
 lanes: loop's counter steps by two | sub IADD3 R7, R7, 0x1 / IADD3 R7, R7, 0x2
 lanes: loop's counter starts at one | sub MOV R7, RZ / MOV R7, 0x1
-lanes: branch into the loop's middle | sub (@P1 BRA) `\\(.L_7_00e0\\) / \\1 `(.L_7_00e0+0x10)
+lanes: branch into the loop's middle | sub (@P1 BRA) `\\(.L_9_00e0\\) / \\1 `(.L_9_00e0+0x10)
 lanes: uniform register from a lane's | sub IADD3 R7, R7, 0x1, RZ / R2UR UR4, R7
 lanes: store of shared memory moved over bar.warp.sync | move LDS R9, / STS .R0., R6
 lanes: load of shared memory moved over bar.sync | move LDS R0, .R0.0x100. / BAR.SYNC\\S* 0x0
@@ -418,7 +418,7 @@ meet: half the mask is compared | sub ISETP.EQ.U32.AND P0, PT, R4, UR0 / ISETP.E
 meet: does not ask who is there | sub @P0 BRA.DIV UR0 / @P0 BRA
 meet: asks who agrees | sub @P0 BRA.DIV UR0 / @P0 BRA.CONV UR0
 meet: asks under the complement | sub @P0 BRA.DIV UR0 / @!P0 BRA.DIV UR0
-meet: lanes with the mask ask again | sub @!P0 BRA `\\(.L_\\d+_0020 / @P0 BRA `(.L_13_0020
+meet: lanes with the mask ask again | sub @!P0 BRA `\\(.L_\\d+_0020 / @P0 BRA `(.L_15_0020
 meet: leaves another barrier than it joined | sub BREAK B2 / BREAK B3
 meet: does not leave the barrier | drop BREAK B2
 meet: comes back to another address | sub RET.ABS.NODEC R2 0x0 / RET.ABS.NODEC R2 0x10
@@ -429,7 +429,7 @@ meet: gathers without letting others run | drop YIELD
 meet: waits in a barrier of the caller's | sub BSSY B3, / BSSY B1,
 meet: waits for others at another barrier | sub BSYNC B3 / BSYNC B2
 meet: does not wait for those that ask | drop BSYNC B2
-meet: gathers for ever | sub BSYNC B3 / BRA `(.L_13_00a0)
+meet: gathers for ever | sub BSYNC B3 / BRA `(.L_15_00a0)
 meet: stub waits for lanes of another register | sub in:.text.$sync$VOTE$1 WARPSYNC R4 / WARPSYNC R5
 meet: stub waits for all lanes | sub in:.text.$sync$VOTE$1 WARPSYNC R4 / WARPSYNC 0xffffffff
 meet: stub waits for nobody | drop in:.text.$sync$VOTE$1 WARPSYNC R4
@@ -440,7 +440,7 @@ meet: stub's result in another register | sub VOTE.ANY R4, PT, P0 / VOTE.ANY R5,
 meet: stub does not come back | sub in:.text.$sync$VOTE$1 RET.ABS.NODEC R2 0x0 / EXIT
 meet: stub comes back to another address | sub in:.text.$sync$VOTE$1 RET.ABS.NODEC R2 0x0 / RET.ABS.NODEC R2 -0x10
 meet: gathered for another WARPSYNC's mask | sub MOV R4, R9 / MOV R4, R8
-meet: calls the stub for the gathering | sub (__rela .I_15_0100, 58), index@..gather.. / \\1, index@($sync$VOTE$1)
+meet: calls the stub for the gathering | sub (__rela .I_17_0100, 58), index@..gather.. / \\1, index@($sync$VOTE$1)
 meet: gathers in place of the stub | sub (__rela \\S+ 58), index@..sync.VOTE.1. / \\1, index@($gather$)
 meet: vote's operand of the other place | sub SEL R5, RZ, 0x1, !P1 / SEL R5, RZ, 0x1, P1
 meet: WARPSYNC for sum of all lanes | sub in:.text.meet WARPSYNC.EXCLUSIVE R9 / WARPSYNC 0xffff
@@ -450,7 +450,7 @@ meet: WARPSYNC for match of another register | sub in:.text.meet WARPSYNC R9 / W
 meet: asks for lanes of another mask | sub LOP3.LUT P0, RZ, R5, R9, RZ, 0xc, / LOP3.LUT P0, RZ, R5, R8, RZ, 0xc,
 meet: asks for lanes that are here | sub LOP3.LUT P0, RZ, R5, R9, RZ, 0xc, / LOP3.LUT P0, RZ, R5, R9, RZ, 0xc0,
 meet: asks for lanes with another value | sub MATCH.ANY R5, R9 / MATCH.ANY R5, R8
-meet: fast way where lanes are missing | sub @!P0 BRA `\\(.L_\\d+_0160 / @P0 BRA `(.L_15_0160
+meet: fast way where lanes are missing | sub @!P0 BRA `\\(.L_\\d+_0160 / @P0 BRA `(.L_17_0160
 meet: lanes part where some are missing | drop VOTE.ANY P0, P0
 meet: match keeps lanes of other masks | sub LOP3.LUT R9, R10, R9, RZ, 0xc0, !PT / MOV R9, R10
 meet: vote keeps lanes of other masks | sub LOP3.LUT R0, R11, R9, RZ, 0xc0, !PT / MOV R0, R11
@@ -470,7 +470,7 @@ meet: default of the table signed | sub ISETP.GT.U32.AND P0, PT, R0, 0x5 / ISETP
 meet: default of the table off by one | sub ISETP.GT.U32.AND P0, PT, R0, 0x5 / ISETP.GT.U32.AND P0, PT, R0, 0x4
 meet: table's offset of words | sub SHF.L.U32 R5, R0, 0x2 / SHF.L.U32 R5, R0, 0x3
 meet: table of another kernel's place | sub c.0x2..R5. / c[0x2][R5+0x4]
-meet: table's entry before the branch | sub (BRX R6) \\(.L_16_0000 - . - 0x10\\) / \\1 -0xe0
+meet: table's entry before the branch | sub (BRX R6) \\(.L_18_0000 - . - 0x10\\) / \\1 -0xe0
 meet: table's high word | sub in:.text.table MOV R7, RZ / MOV R7, 0x1
 meet: leaves a barrier too few | drop in:.text.table BREAK B1
 meet: leaves another barrier | sub in:.text.table BREAK B1 / BREAK B0
@@ -532,8 +532,8 @@ rounded64!wide: sign of the dividend in the range | sub FSETP.GE.AND P0, PT, .R2
 rounded64!wide: subnormal quotient | sub FSETP.GT.AND P0, PT, .R3., / FSETP.GE.AND P0, PT, |R3|,
 rounded64!wide: quotient that is NaN | sub FSETP.GT.AND P0, PT, .R3., / FSETP.GTU.AND P0, PT, |R3|,
 rounded64!wide: only the quotient counts | sub (FSETP.GT.AND P0, PT, .R3., \\S+) P0 / \\1 PT
-rounded64!wide: slow way where it is not needed only | sub @P0 (BRA `\\(.L_16_) / @!P0 \\1
-rounded64!wide: slow way never taken | sub @P0 (BRA `\\(.L_16_) / \\1
+rounded64!wide: slow way where it is not needed only | sub @P0 (BRA `\\(.L_18_) / @!P0 \\1
+rounded64!wide: slow way never taken | sub @P0 (BRA `\\(.L_18_) / \\1
 rounded64!wide: operand of the call | sub MOV R6, R26 / MOV R6, R24
 rounded64!wide: rounding mode of the call | sub MOV R8, 0x3 / MOV R8, 0x1
 rounded64!wide: half of the call's result | sub MOV R3, R5 / MOV R3, R4
@@ -564,12 +564,12 @@ generic: release of the block without fence | drop MEMBAR.ALL.CTA
 watched: load by the read-only cache | sub LDG.E R8 / LDG.E.CONSTANT R8
 watched: volatile load before the loop that watches | move LDS R3, .RZ. / BSSY
 watched: no other lane runs while one watches | drop YIELD
-calls: other callee | sub (__rela .I_12_0080, 58), index@.twice. / \\1, index@(thrice)
-calls: into the callee's middle | sub (__rela .I_12_0080, 58, \\S+), 0x0 / \\1, 0x10
-calls: before the callee | sub (__rela .I_12_00d0, 58, \\S+), 0x0 / \\1, -0x10
-calls: returns to the call | sub (__rela .I_12_0060, 56, \\S+), \\(.L_12_0090 - .L_12_0000\\) / \\1, 0x80
-calls: returns behind the next one | sub (__rela .I_12_0060, 56, \\S+), \\(.L_12_0090 - .L_12_0000\\) / \\1, 0xa0
-calls: high word of the return address | sub (__rela .I_12_0070), 57, / \\1, 56,
+calls: other callee | sub (__rela .I_14_0080, 58), index@.twice. / \\1, index@(thrice)
+calls: into the callee's middle | sub (__rela .I_14_0080, 58, \\S+), 0x0 / \\1, 0x10
+calls: before the callee | sub (__rela .I_14_00d0, 58, \\S+), 0x0 / \\1, -0x10
+calls: returns to the call | sub (__rela .I_14_0060, 56, \\S+), \\(.L_14_0090 - .L_14_0000\\) / \\1, 0x80
+calls: returns behind the next one | sub (__rela .I_14_0060, 56, \\S+), \\(.L_14_0090 - .L_14_0000\\) / \\1, 0xa0
+calls: high word of the return address | sub (__rela .I_14_0070), 57, / \\1, 56,
 calls: other argument | sub MOV R4, R10 / MOV R4, R11
 calls: argument in another register | sub MOV R4, R5 / MOV R6, R5
 calls: a call dropped | drop 0120\\S+ +CALL.ABS
