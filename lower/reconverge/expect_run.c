@@ -306,8 +306,8 @@ static void take_set(Expect *expect, const Join *const *joins, unsigned n) {
     memcpy(expect->to, expect->bare_to, nedges * sizeof *expect->to);
     expect->pool.n = 0;
     expect->njoins = n;
-    if (n > expect->most_joins) {
-        expect->most_joins = 2 * n;
+    if (!expect->pending || n > expect->most_joins) {
+        expect->most_joins = 2 * n + 1;
         expect->pending = ARENA_ARRAY(a, uint32_t, expect->most_joins);
         expect->members = expect->assigns ? ARENA_ARRAY(a, Members, expect->most_joins) : NULL;
     }
