@@ -149,6 +149,14 @@ bool file_write(const char *path, const void *data, size_t size_bytes, Diags *d)
     return good || diag(d, (SrcLoc){0}, DIAG_E0002, is_stdout ? "standard output" : path, strerror(error));
 }
 
+bool file_make_folder(const char *path, Diags *d) {
+    struct stat status;
+    if (mkdir(path, 0777) != 0 && errno != EEXIST)
+        return diag(d, (SrcLoc){0}, DIAG_E0002, path, strerror(errno));
+    return (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) ||
+           diag(d, (SrcLoc){0}, DIAG_E0002, path, strerror(ENOTDIR));
+}
+
 bool file_is_program(const char *path) {
     struct stat status;
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;

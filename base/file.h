@@ -16,6 +16,8 @@ bool file_read(Arena *a, const char *path, Diags *diags, char **data, size_t *si
 /* Write `path` ("-" is standard output) at once. Reports E0002 and returns false on failure, leaving
  * an existing file as it was. */
 bool file_write(const char *path, const void *data, size_t size_bytes, Diags *diags);
+/* Make the folder, if it is not there; the one that it stands in must be. Reports E0002 and returns false. */
+bool file_make_folder(const char *path, Diags *diags);
 /* Can the file be run? A folder of the name cannot, whatever its bits. */
 bool file_is_program(const char *path);
 #endif

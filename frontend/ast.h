@@ -226,6 +226,7 @@ typedef struct PtxVar { /* variable in a state space, at module or function leve
     uint64_t size_bytes;                /* 0 for `extern .shared x[]` */
     bool is_array, unsized, is_pointer; /* .ptr attribute */
     bool managed;                       /* .attribute(.managed) */
+    bool was_extern;                    /* an .extern declaration stood before this one */
     bool unified;                       /* .attribute(.unified(uuid[0], uuid[1])) */
     uint64_t uuid[2];
     PtxSpace pointee_space;

@@ -505,8 +505,12 @@ static uint32_t find_announced(Parser *parser, const PtxVar *var) {
 static bool enter_var(Parser *parser, const PtxVar *var, const VarContext *context, uint32_t *out) {
     uint32_t old = context->is_param ? 0 : find_announced(parser, var);
     if (old) {
-        if (var->linkage != LINK_EXTERN)
-            parser->vars.at[old - 1] = *var;
+        PtxVar *known = &parser->vars.at[old - 1];
+        if (var->linkage != LINK_EXTERN) {
+            bool was_extern = known->linkage == LINK_EXTERN || known->was_extern;
+            *known = *var;
+            known->was_extern = was_extern;
+        }
         *out = old;
         return true;
     }

@@ -200,7 +200,9 @@ static const char *dir_text(Parser *parser) {
     return arena_printf(&parser->tmp, "%.*s", (int)parser->tok.size, parser->lx.text + parser->tok.at);
 }
 
-static bool parse_dims(Parser *parser, uint32_t *out, unsigned max) {
+typedef enum { POSITIVE, ZERO_ASKS_NOTHING } DimsOf;
+
+static bool parse_dims(Parser *parser, uint32_t *out, unsigned max, DimsOf of) {
     const char *directive = dir_text(parser);
     next(parser);
     for (unsigned i = 0; i < max; i++) {
@@ -211,7 +213,7 @@ static bool parse_dims(Parser *parser, uint32_t *out, unsigned max) {
         }
         if (!parse_const_u32(parser, &out[i], "a number"))
             return false;
-        if (!out[i])
+        if (!out[i] && (of == POSITIVE || out[0]))
             return diag(parser->d, loc, DIAG_E0126, "zero", arena_printf(&parser->tmp, "for %s", directive));
     }
     return true;
@@ -221,7 +223,7 @@ static bool parse_dims(Parser *parser, uint32_t *out, unsigned max) {
 static bool parse_maxnreg(Parser *parser, PtxFunc *f) {
     enum { LEAST = 16, MOST = 255 };
     SrcLoc loc = here(parser);
-    if (!parse_dims(parser, &f->maxnreg, 1))
+    if (!parse_dims(parser, &f->maxnreg, 1, POSITIVE))
         return false;
     uint32_t given = f->maxnreg;
     f->maxnreg = given < LEAST ? LEAST : given > MOST ? MOST : given;
@@ -251,19 +253,19 @@ static bool parse_performance(Parser *p, PtxFunc *f, bool may_end) {
         if (!f->is_entry && bounds_launches(p))
             return diag(p->d, here(p), DIAG_E0126, dir_text(p), "for a .func");
         if (parse_at_dir(p, ".maxntid"))
-            ok = parse_dims(p, f->maxntid, 3);
+            ok = parse_dims(p, f->maxntid, 3, POSITIVE);
         else if (parse_at_dir(p, ".reqntid"))
-            ok = parse_dims(p, f->reqntid, 3);
+            ok = parse_dims(p, f->reqntid, 3, POSITIVE);
         else if (parse_at_dir(p, ".maxnreg"))
             ok = parse_maxnreg(p, f);
         else if (parse_at_dir(p, ".minnctapersm"))
-            ok = parse_dims(p, &f->minnctapersm, 1);
+            ok = parse_dims(p, &f->minnctapersm, 1, POSITIVE);
         else if (parse_at_dir(p, ".maxnctapersm"))
-            ok = parse_dims(p, &f->maxnctapersm, 1);
+            ok = parse_dims(p, &f->maxnctapersm, 1, POSITIVE);
         else if (parse_at_dir(p, ".reqnctapercluster"))
-            ok = parse_dims(p, f->reqnctapercluster, 3);
+            ok = parse_dims(p, f->reqnctapercluster, 3, ZERO_ASKS_NOTHING);
         else if (parse_at_dir(p, ".maxclusterrank"))
-            ok = parse_dims(p, &f->maxclusterrank, 1);
+            ok = parse_dims(p, &f->maxclusterrank, 1, ZERO_ASKS_NOTHING);
         else if (parse_accept_dir(p, ".explicitcluster"))
             f->explicit_cluster = true;
         else if (parse_accept_dir(p, ".blocksareclusters"))

@@ -1,7 +1,9 @@
 /* Programs beside this one: see cli.h. SPDX-License-Identifier: MIT */
 #include "tools/cli.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +29,35 @@ static char **arguments(void) {
     return all;
 }
 
+/* Has the file's table of segments a note that says so? */
+static bool is_of_this_build(const char *path) {
+    enum { HEAD_BYTES = 4096 };
+    union {
+        ElfW(Ehdr) elf;
+        char bytes[HEAD_BYTES];
+    } head = {0};
+    ElfW(Phdr) segment;
+    char notes[HEAD_BYTES];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool same = false;
+    if (fd < 0 || pread(fd, head.bytes, sizeof head, 0) < (ssize_t)sizeof head.elf)
+        head.elf.e_phnum = 0;
+    for (size_t k = 0; k < head.elf.e_phnum && !same; k++) {
+        size_t at = head.elf.e_phoff + k * sizeof segment;
+        if (at > sizeof head - sizeof segment)
+            break;
+        memcpy(&segment, head.bytes + at, sizeof segment);
+        if (segment.p_type != PT_NOTE)
+            continue;
+        size_t size = segment.p_filesz < sizeof notes ? segment.p_filesz : sizeof notes;
+        ssize_t got = pread(fd, notes, size, (off_t)segment.p_offset);
+        same = got > 0 && memmem(notes, (size_t)got, &cli_build_note, sizeof cli_build_note);
+    }
+    if (fd >= 0)
+        close(fd);
+    return same;
+}
+
 int cli_start_beside(const char *name, char **argv) {
     char path[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - NAME_MAX);
@@ -37,6 +68,13 @@ int cli_start_beside(const char *name, char **argv) {
         argv = arguments();
     if (slash && argv) {
         strcpy(slash + 1, name);
+        if (access(path, X_OK) == 0 && !is_of_this_build(path)) {
+            fprintf(stderr,
+                    "heddle: cannot start %s: it is of another build than heddle; cmake --install puts both "
+                    "there\n",
+                    path);
+            return STATUS_INTERNAL;
+        }
         execv(path, argv);
     }
     fprintf(stderr, "heddle: cannot start %s: %s; it belongs beside heddle, as cmake --install puts it\n",

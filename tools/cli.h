@@ -153,8 +153,14 @@ int cmd_prove(Settings *settings);
 int cmd_coverage(Settings *settings);
 int cmd_learn(Settings *settings);
 /* The program of that name in the directory of this one takes this one's place, with those arguments, or
- * NULL: with this one's. Returns, and has reported it, where there is none. */
+ * NULL: with this one's. Returns, and has reported it, where there is none or one of another build. */
 int cli_start_beside(const char *name, char **argv);
+/* The build of a program, in its file as ELF has notes: stamp.c. */
+typedef struct {
+    uint32_t name_bytes, build_bytes, type;
+    char name[8], build[20];
+} BuildNote;
+extern const BuildNote cli_build_note;
 /* Only in `heddle` linked with archives alone (start_full.c): does not return where more is wanted than it
  * can. */
 void cli_leave(int argc, char **argv) __attribute__((weak));

@@ -5,11 +5,9 @@
 #include "base/scope.h"
 #include "check/fuzz/fuzz.h"
 #include "tools/cli.h"
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct {
@@ -249,15 +247,6 @@ static int replay(Settings *settings) {
     return (int)verdict_status(worst);
 }
 
-/* What is to be kept needs a place before hours are spent on it. */
-static bool make_folder(Settings *settings, const char *path) {
-    struct stat status;
-    if (mkdir(path, 0777) != 0 && errno != EEXIST)
-        return diag(&settings->diags, (SrcLoc){0}, DIAG_E0002, path, strerror(errno));
-    return (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) ||
-           diag(&settings->diags, (SrcLoc){0}, DIAG_E0002, path, strerror(ENOTDIR));
-}
-
 static bool options_fit(Settings *settings, FuzzOptions *options) {
     if (!parse_kinds(settings->fuzz.kinds, options))
         return usage(arena_printf(&settings->arena, "--kind: '%s' is not a list of some of%s",
@@ -295,7 +284,8 @@ int cmd_fuzz(Settings *settings) {
         return replay(settings);
     if (!options_fit(settings, &o))
         return STATUS_USAGE;
-    if (o.keep_dir && !make_folder(settings, o.keep_dir))
+    /* what is to be kept needs a place before hours are spent on it */
+    if (o.keep_dir && !file_make_folder(o.keep_dir, &settings->diags))
         return STATUS_INPUT;
     if (!fuzz_campaign(&o, &r, &settings->diags))
         return STATUS_INPUT;

@@ -6,9 +6,7 @@
 #include "base/scope.h"
 #include "check/fuzz/form_kernel.h"
 #include "tools/learn_options.h"
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { MODULE_KERNELS = 16 }; /* so many are lost where one makes the compiler crash */
 
@@ -58,10 +56,8 @@ static void write_form(void *user, const char *opcode) {
 int cli_write_forms(Settings *settings) {
     FormWriter writer = {.settings = settings, .good = true};
     const char *folder = settings->learn.forms_dir;
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
-        diag(&settings->diags, (SrcLoc){0}, DIAG_E0002, folder, strerror(errno));
+    if (!file_make_folder(folder, &settings->diags))
         return STATUS_INPUT;
-    }
     for (unsigned form = 1; form < form_count(); form++)
         gen_form_spellings(form, write_form, &writer);
     if (writer.module)

@@ -73,7 +73,7 @@ static const struct argp_option picture_options[] = {
     {"html", KEY_HTML, "FILE", 0,
      "Write a page with the control flow and its nested barrier regions, source, PTX and machine code side "
      "by side, and with a launch what the lanes did; FILE that ends with /: a page for each kernel in that "
-     "folder",
+     "folder, which is made",
      0},
     {"emit", KEY_EMIT, "KIND", 0, "text (default), or the control flow of a kernel as svg or dot", 0},
     {"kernel", KEY_KERNEL, "NAME", 0,

@@ -36,6 +36,8 @@ bool report_pages(const ReportSubject *subject) {
         return false;
     if ((settings->launch_file || settings->has_shape) && !cli_read_plan(settings))
         return false;
+    if (folder && !file_make_folder(html, &settings->diags))
+        return false;
     const char *slash = strrchr(settings->inputs[0], '/');
     PageJob job = {.sides = {figures_open(subject->binary)},
                    .other = subject->other != NULL,

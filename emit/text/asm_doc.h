@@ -161,7 +161,7 @@ void asm_doc_mean_symbol(AsmDoc *doc, StrId name);
 bool asm_doc_end_scan(AsmDoc *doc);
 bool asm_doc_finish(AsmDoc *doc);
 bool asm_doc_check_places(AsmDoc *doc);
-void asm_doc_move_segments(AsmDoc *doc, const Elf64_Ehdr *header);
+bool asm_doc_move_segments(AsmDoc *doc, const Elf64_Ehdr *header);
 
 /* Data directives (asm_data.c). *known: it is one. */
 bool asm_doc_data(AsmDoc *doc, const char *directive, bool *known);

@@ -569,7 +569,7 @@ bool asm_read_file(AsmText *text, const Target *target, void **image, size_t *si
         elf_image_segments(doc.a, doc.image);
     if (!asm_doc_check_places(&doc)) /* alignments move parts, too */
         return false;
-    if (doc.has_tables && !has_lost_segments)
-        asm_doc_move_segments(&doc, &old_header);
+    if (doc.has_tables && !has_lost_segments && !asm_doc_move_segments(&doc, &old_header))
+        return false;
     return elf_image_write(doc.image, image, size_bytes, text->d);
 }

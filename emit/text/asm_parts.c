@@ -206,8 +206,37 @@ static void load_section(ElfImage *image, const Elf64_Shdr *section) {
     }
 }
 
+static uint64_t file_end(const ElfImage *image) {
+    uint64_t headers = image->h.e_shoff + image->sections.n * sizeof(Elf64_Shdr),
+             segments = image->h.e_phoff + image->segments.n * sizeof(Elf64_Phdr),
+             end = headers > segments ? headers : segments;
+    for (uint32_t i = 1; i < image->sections.n; i++) {
+        const Elf64_Shdr *section = &image->sections.at[i].h;
+        if (!elf_image_is_nobits(section->sh_type) && section->sh_offset + section->sh_size > end)
+            end = section->sh_offset + section->sh_size;
+    }
+    return end;
+}
+
+/* Segments that came with a part of another file tell of places in that one; the loader refuses the whole. */
+static bool segments_are_inside(AsmDoc *doc) {
+    const ElfImage *image = doc->image;
+    uint64_t end = file_end(image);
+    for (uint32_t k = 0; k < image->segments.n; k++) {
+        const Elf64_Phdr *phdr = &image->segments.at[k];
+        if (phdr->p_offset > end || phdr->p_filesz > end - phdr->p_offset)
+            return asm_doc_error_at(
+                doc, (SrcLoc){0}, DIAG_E0356,
+                arena_printf(doc->a,
+                             "segment %u, of 0x%llx bytes at 0x%llx, does not end in the file, of 0x%llx", k,
+                             (unsigned long long)phdr->p_filesz, (unsigned long long)phdr->p_offset,
+                             (unsigned long long)end));
+    }
+    return true;
+}
+
 /* A segment covers the sections that it covered: those whose stated place lies in its stated range. */
-void asm_doc_move_segments(AsmDoc *doc, const Elf64_Ehdr *header) {
+bool asm_doc_move_segments(AsmDoc *doc, const Elf64_Ehdr *header) {
     ElfImage *image = doc->image;
     bool edited = false;
     for (uint32_t k = 0; k < image->segments.n; k++) {
@@ -242,6 +271,7 @@ void asm_doc_move_segments(AsmDoc *doc, const Elf64_Ehdr *header) {
             !is_loaded(image, section))
             load_section(image, section);
     }
+    return !edited || segments_are_inside(doc);
 }
 
 /* The loader goes by the header: instructions of another machine would be read as others there. */

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -182,6 +183,30 @@ static void files_are_written_whole_or_not_at_all(void **state) {
     arena_free(&a);
 }
 
+static void a_folder_is_made_in_one_that_is_there(void **state) {
+    (void)state;
+    char path[] = "/tmp/heddle-test-XXXXXX", folder[80], file[80], below[90];
+    int count = 0;
+    Diags d = {.sink = keep, .user = &count};
+    struct stat status;
+    assert_non_null(mkdtemp(path));
+    snprintf(folder, sizeof folder, "%s/a/", path);
+    snprintf(file, sizeof file, "%s/a/file", path);
+    snprintf(below, sizeof below, "%s/b/c", path);
+    assert_true(file_make_folder(folder, &d));
+    assert_true(stat(folder, &status) == 0 && S_ISDIR(status.st_mode));
+    assert_true(file_make_folder(folder, &d)); /* it is there */
+    assert_true(file_write(file, "a", 1, &d));
+    assert_int_equal(count, 0);
+    assert_false(file_make_folder(file, &d));
+    assert_false(file_make_folder(below, &d));
+    assert_false(file_make_folder("", &d));
+    assert_int_equal(count, 3);
+    unlink(file);
+    rmdir(folder);
+    assert_int_equal(rmdir(path), 0);
+}
+
 typedef struct {
     ScopeEnd end;
     unsigned released; /* guarded objects */
@@ -315,6 +340,7 @@ int main(void) {
                                        cmocka_unit_test(diagnostics_show_position_and_caret),
                                        cmocka_unit_test(diagnostics_are_explained),
                                        cmocka_unit_test(files_are_written_whole_or_not_at_all),
+                                       cmocka_unit_test(a_folder_is_made_in_one_that_is_there),
                                        cmocka_unit_test(scopes_end_as_they_are_told),
                                        cmocka_unit_test(scopes_count_memory),
                                        cmocka_unit_test(json_is_utf8)};

@@ -27,6 +27,25 @@ for words in --version "check ours.cubin" "compile - -o x.cubin" "compile $sampl
 done
 [ ! -e x.cubin ] || fail "x.cubin is written by a program that could not go on"
 
+# beside another build's
+mkdir other
+cp "$heddle" other/heddle
+build=$("$readelf" -p .note.heddle "$full" | grep -o '[0-9a-f]\{16\}')
+[ "$build" = "$("$readelf" -p .note.heddle "$heddle" | grep -o '[0-9a-f]\{16\}')" ] || fail "the builds: '$build'"
+LC_ALL=C sed "s/$build/0123456789abcdef/" "$full" >other/heddle-full
+chmod +x other/heddle-full
+other/heddle-full --version | grep -q '^heddle ' || fail "the other build does not run"
+printf '#!/bin/sh\n' >other/heddle-learn
+chmod +x other/heddle-learn
+for words in --version "check ours.cubin"; do
+    other/heddle $words >log 2>&1
+    [ $? = 3 ] && grep -q 'cannot start .*/other/heddle-full: it is of another build' log || fail "another build, $words: $(cat log)"
+done
+cp "$full" other/heddle-full
+other/heddle --version | grep -q '^heddle ' || fail "its own build is not started"
+other/heddle learn x >log 2>&1
+[ $? = 3 ] && grep -q 'cannot start .*/other/heddle-learn: it is of another build' log || fail "another heddle-learn: $(cat log)"
+
 # both: the same words, statuses and bytes
 printf 'target triple = "nvptx64-nvidia-cuda"\ndefine void @f() {\n  ret void\n}\n' >ir.ptx # LLVM IR: found when it is read
 printf '.version 7.0\n.target sm_80\nnonsense\n' >wrong.ptx

@@ -132,4 +132,8 @@ sed 1,3d k.ptx >>calls.ptx
     grep -q '^other$' one && ! grep -q "^$name" one || fail "one kernel beside another binary: $(cat one)"
 "$heddle" report calls.ptx --kernel nothing >one 2>&1 && fail "no such kernel"
 grep -q 'E0414.*nothing' one || fail "no such kernel: $(cat one)"
+"$heddle" report calls.ptx --html pages/ && grep -q '<html' pages/$name.html && grep -q '<html' pages/other.html ||
+    fail "pages in a folder that is not there yet"
+"$heddle" report calls.ptx --html one/ >log 2>&1 && fail "pages in a file"
+grep -q 'E0002.*one/' log || fail "pages in a file: $(cat log)"
 [ $failed = 0 ] || { cat table parted all; exit 1; }

@@ -197,8 +197,7 @@ uint32_t ptxas_body_end(const Source *source, SrcLoc loc) {
 static void on_record(void *user, const DiagRecord *record) {
     Messages *messages = user;
     PtxasWords words = ptxas_words(messages->arena, record);
-    bool as_it_is = words.class == MSG_OWN || words.class == MSG_NOTED;
-    Message message = {.severity = as_it_is ? record->severity : SEV_ERROR,
+    Message message = {.severity = words.class == MSG_OWN ? record->severity : SEV_ERROR,
                        .class = words.class,
                        /* the module that failed, and the name in it, are gone when this is printed */
                        .file = record->source && record->source->name
@@ -207,6 +206,11 @@ static void on_record(void *user, const DiagRecord *record) {
                        .line = record->line};
     if (message.class == MSG_SILENT)
         return;
+    if (message.class == MSG_BOUNDED) {
+        VEC_ADD(messages->arena, &messages->bounded,
+                ((Bounded){arena_printf(messages->arena, "%s", record->place.function), words.text}));
+        return;
+    }
     if (message.class == MSG_AT_END && record->source && record->source->text)
         message.line = last_line(record->source);
     if (message.class == MSG_BODY_END)
@@ -249,9 +253,7 @@ static bool is_whole(const Message *message) {
     return message->class == MSG_WHOLE || message->class == MSG_STOP;
 }
 
-static bool has_line(const Message *message) {
-    return message->file && message->line && !is_whole(message) && message->class != MSG_NOTED;
-}
+static bool has_line(const Message *message) { return message->file && message->line && !is_whole(message); }
 
 static bool is_last(const Message *message) {
     return message->class == MSG_FATAL || message->class == MSG_AT_END || is_whole(message);

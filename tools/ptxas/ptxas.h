@@ -21,8 +21,12 @@ typedef struct {
 
 /* ---- what is said (messages.c) ---- */
 typedef struct {
+    const char *kernel, *text; /* the warning: ptxas_raise_maxnreg says it */
+} Bounded;
+typedef struct {
     Arena *arena;
     VEC(struct Message *) held; /* of the diagnostics, until ptxas_flush */
+    VEC(Bounded) bounded;       /* kernels whose .maxnreg the parser changed */
     bool quiet, werror;         /* -w, -Werror */
     const char *arch;           /* as given; NULL: not yet known */
     bool failed;
@@ -52,7 +56,7 @@ bool ptxas_text_is_taken(Messages *messages, const char *text, size_t size_bytes
 bool ptxas_module_is_taken(Messages *messages, const PtxModule *module, const char *arch);
 /* All of them together. */
 bool ptxas_program_is_taken(Messages *messages, const PtxModule *module, bool relocatable);
-/* .maxnreg below what ptxas gives: said, and raised. */
+/* .maxnreg below what ptxas gives, and what the parser has changed: said, and raised. */
 void ptxas_raise_maxnreg(Messages *messages, PtxModule *module);
 const char *ptxas_no_32_bits(const char *arch); /* what is said of 32-bit addresses */
 

@@ -11,7 +11,6 @@
 
 enum {
     LEAST_REGS = 24, /* of .maxnreg */
-    PARSED_LEAST = 16,
     CONST_BYTES = 0x10000,
     PARAM_BYTES = 0x7ffc /* of a kernel */
 };
@@ -234,9 +233,10 @@ bool ptxas_program_is_taken(Messages *messages, const PtxModule *module, bool re
     for (uint32_t k = 0; k < module->nvars && !relocatable; k++) {
         const PtxVar *var = &module->vars[k];
         const char *name = str_text(&module->strings, var->name);
-        if (var->linkage != LINK_EXTERN || (var->unsized && var->space == SP_SHARED))
+        bool external = var->linkage == LINK_EXTERN;
+        if ((!external && !var->was_extern) || (external && var->unsized && var->space == SP_SHARED))
             continue;
-        if (var->unsized)
+        if (external && var->unsized)
             ptxas_fatal(messages, "Unresolved extern variable '%s'", name);
         else
             ptxas_warning(
@@ -251,15 +251,26 @@ bool ptxas_program_is_taken(Messages *messages, const PtxModule *module, bool re
     return !messages->failed;
 }
 
+/* What the parser said of the kernel's .maxnreg; NULL: nothing. */
+static const char *said_of_bound(const Messages *messages, const char *kernel) {
+    for (uint32_t k = 0; k < messages->bounded.n; k++)
+        if (strcmp(messages->bounded.at[k].kernel, kernel) == 0)
+            return messages->bounded.at[k].text;
+    return NULL;
+}
+
 void ptxas_raise_maxnreg(Messages *messages, PtxModule *module) {
-    for (uint32_t k = 0; k < module->nfuncs; k++) {
+    for (uint32_t k = module->nfuncs; k-- > 0;) {
         PtxFunc *f = &module->funcs[k];
-        if (!f->is_entry || !f->maxnreg || f->maxnreg >= LEAST_REGS)
-            continue;
-        if (f->maxnreg > PARSED_LEAST) /* at that the parser raised it, and said so */
+        const char *name = str_text(&module->strings, f->name), *said = said_of_bound(messages, name);
+        bool low = f->is_entry && f->maxnreg && f->maxnreg < LEAST_REGS;
+        if (said)
+            ptxas_warning(messages, "%s", said);
+        else if (low)
             ptxas_warning(messages,
-                          "For entry %s adjusting per thread register count of %u to lower bound of %d",
-                          str_text(&module->strings, f->name), f->maxnreg, LEAST_REGS);
-        f->maxnreg = LEAST_REGS;
+                          "For entry %s adjusting per thread register count of %u to lower bound of %d", name,
+                          f->maxnreg, LEAST_REGS);
+        if (low)
+            f->maxnreg = LEAST_REGS;
     }
 }

@@ -16,7 +16,7 @@ typedef enum { /* what messages.def says of them; OWN: there is no row */
                MSG_BODY_END,
                MSG_WHOLE,
                MSG_STOP,
-               MSG_NOTED,
+               MSG_BOUNDED,
                MSG_SILENT
 } MessageClass;
 
