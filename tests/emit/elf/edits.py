@@ -328,8 +328,8 @@ def without_kernel(text, kernel):
 
 
 def with_kernel(text, other, kernel, segments=False):
-    """The kernel of another file's text: its sections behind the others, its symbols, its records of all functions. With
-    `segments` also what stands behind the last of its sections, which is of places in its own file."""
+    """The kernel of another file's text: its sections behind the others, its symbols, its records of all functions. The
+    segments of both go, for they are of places in the two files; with `segments` they stay."""
     other = re.sub(r"\.L_(?=\d)", ".Lother_", other)
     theirs, names = dict(sections(other)[1]), own_sections(other, kernel)
     symbols = [line for line in theirs[".symtab"] if re.match(r'\t\.__symbol\t"', line)
@@ -345,7 +345,8 @@ def with_kernel(text, other, kernel, segments=False):
         elif name == ".nv.info":
             lines = [x for x in lines if x] + [x for x in theirs[".nv.info"] if "index@(%s)" % kernel in x] + [""]
         out += lines
-    return "\n".join(out + [line for name in theirs if name in names for line in theirs[name] if segments or ".__segment" not in line])
+    out += [line for name in theirs if name in names for line in theirs[name]]
+    return "\n".join(line for line in out if segments or ".__segment" not in line)
 
 
 def kernels_launch(names):
