@@ -197,12 +197,20 @@ static void keep_rounds(const Expect *expect, uint32_t b, uint32_t n, double *sh
         }
 }
 
+/* Between 0 and 1, spread evenly over the warps: of eight, one does what is done once in eight times. */
+static double spread(const Expect *expect, uint64_t hash, unsigned warp) {
+    uint64_t step = hash >> 40 | 1, turn = hash >> 20;
+    return ((double)((warp * step + turn) % expect->nwarps) + unit(rng_mix(hash + warp * RNG_STEP))) /
+           expect->nwarps;
+}
+
 /* As a profile has it: whether lanes part in these rounds, then one way for all or each lane's own. */
 static uint32_t measured_slot(const Expect *expect, uint32_t b, unsigned warp, uint32_t lane,
                               const uint32_t *visits, const Exits *exits) {
     const PtxBranch *counts = expect->counts[b];
-    uint64_t common = rng_mix(rng_mix(rounds_around(expect, b, visits) + RNG_STEP) + warp * RNG_STEP);
-    bool apart = expect->divergent[b] && unit(common) * (double)counts->warps < (double)counts->divergent,
+    uint64_t rounds = rng_mix(rounds_around(expect, b, visits) + RNG_STEP);
+    double u = spread(expect, rounds, warp), parts = (double)counts->divergent / (double)counts->warps;
+    bool apart = expect->divergent[b] && u < parts,
          all =
              !apart && counts->divergent == counts->warps; /* lanes part where that was thought impossible */
     double share[MOST_DRAWN], sum = 0, leaving = 0;
@@ -214,9 +222,13 @@ static uint32_t measured_slot(const Expect *expect, uint32_t b, unsigned warp, u
         leaving += expect->leaves[expect->reconv->g.succ_at[b] + s] ? share[s] : 0;
     }
     uint32_t l = expect->loops.innermost[b];
-    if (!apart && !all && leaving > 0 && leaving < sum && exits[l].n == 1)
+    if (!apart && !all && leaving > 0 && leaving < sum && (exits[l].n == 1 || !counts->divergent))
         keep_rounds(expect, b, n, share, &sum, round_of(expect, b, visits) * leaving < sum);
-    double u = unit(rng_mix(common + (apart ? lane + 2 : 1) * RNG_STEP)) * sum;
+    if (apart)
+        u = unit(rng_mix(rng_mix(rounds + warp * RNG_STEP) + (lane + 2) * RNG_STEP));
+    else if (expect->divergent[b] && !all)
+        u = (u - parts) / (1 - parts);
+    u *= sum;
     for (uint32_t s = 0; s + 1 < n; s++) {
         if (u < share[s])
             return s;
@@ -236,8 +248,8 @@ static uint32_t counted_slot(const Expect *expect, uint32_t b) {
 }
 
 /* Lanes beyond the warp's are those of other warps of its kind. */
-static uint64_t number_of_lane(unsigned warp, uint32_t lane) {
-    return (lane / LANES * WARPS + warp) * LANES + lane % LANES;
+static uint64_t number_of_lane(const Expect *expect, unsigned warp, uint32_t lane) {
+    return (lane / LANES * expect->nwarps + warp) * LANES + lane % LANES;
 }
 
 static uint32_t draw_slot(const Expect *expect, uint32_t b, unsigned warp, uint32_t lane,
@@ -248,15 +260,16 @@ static uint32_t draw_slot(const Expect *expect, uint32_t b, unsigned warp, uint3
     const double *p = &expect->likely[warp & 1][expect->reconv->g.succ_at[b]];
     if (!expect->divergent[b])
         return common_slot(expect, b, warp, visits);
-    uint32_t decided = reconv_compared_slot(expect->compared, expect->reconv, b, number_of_lane(warp, lane),
-                                            visits, !may_end_loop(expect, b));
+    uint32_t decided =
+        reconv_compared_slot(expect->compared, expect->reconv, b, number_of_lane(expect, warp, lane), visits,
+                             !may_end_loop(expect, b));
     if (decided != NO_NODE)
         return decided;
     if (expect->rare[b] != NO_NODE)
         return counted_slot(expect, b);
     uint32_t n = slots_drawn(&expect->reconv->g, b);
-    double u =
-        unit(rng_mix(rng_mix(((uint64_t)b << 32 | visit) + RNG_STEP) + (lane * WARPS + warp + 1) * RNG_STEP));
+    double u = unit(rng_mix(rng_mix(((uint64_t)b << 32 | visit) + RNG_STEP) +
+                            (lane * expect->nwarps + warp + 1) * RNG_STEP));
     for (uint32_t s = 0; s + 1 < n; s++) {
         if (u < p[s])
             return s;
@@ -285,7 +298,7 @@ static Way draw_way(Expect *expect, Arena *a, unsigned warp, uint32_t lane, uint
         uint32_t to = reconv->g.succ[edge];
         if (!to)
             break;
-        reconv_compared_edge(expect->compared, b, to, number_of_lane(warp, lane), visits);
+        reconv_compared_edge(expect->compared, b, to, number_of_lane(expect, warp, lane), visits);
         uint32_t loop = expect->loops.innermost[to];
         uint32_t header = loop == NO_NODE ? 0 : expect->loops.at[loop].header;
         if (header && (header == to || reconv_parted_header(reconv, to)) &&
@@ -324,13 +337,13 @@ static bool any_missing(const Expect *expect) {
  * would seem to save nothing. So of more lanes those that go such a way come in the place of some whose ways
  * others take, too. */
 static void draw_ways(Expect *expect, Arena *a, uint32_t *visits, const Exits *exits) {
-    for (unsigned warp = 0; warp < WARPS; warp++)
+    for (unsigned warp = 0; warp < expect->nwarps; warp++)
         for (uint32_t lane = 0; lane < LANES; lane++) {
             expect->way[warp][lane] = draw_way(expect, a, warp, lane, visits, exits);
             count_way(expect, expect->way[warp][lane], 1);
         }
     for (uint32_t lane = LANES; lane < MOST_LANES && any_missing(expect); lane++)
-        for (unsigned warp = 0; warp < WARPS; warp++) {
+        for (unsigned warp = 0; warp < expect->nwarps; warp++) {
             ArenaMark mark = arena_mark(a);
             Way way = draw_way(expect, a, warp, lane, visits, exits);
             bool fresh = count_way(expect, way, 0), placed = false;
@@ -416,7 +429,7 @@ static void take_slots(Expect *expect, Arena *a) {
         for (uint32_t s = 0; s < slots_of(graph, b); s++)
             slot[graph->succ_at[b] + s] = s;
     slot[end] = NOWHERE;
-    for (unsigned k = 0; k < WARPS * LANES; k++) {
+    for (unsigned k = 0; k < expect->nwarps * LANES; k++) {
         uint32_t *at = expect->way[k / LANES][k % LANES].edges;
         do
             *at = slot[*at];
@@ -469,10 +482,10 @@ static void weigh_blocks(Expect *expect) {
 static uint32_t weight_of_joins(const Expect *expect) {
     const GraphOrder *order = &expect->reconv->order;
     uint64_t sum = 0, n = 0;
+    if (expect->nwarps > WARPS)
+        return INST_WEIGHT;
     for (uint32_t k = 0; k < order->count; k++) {
         uint32_t b = order->order[k];
-        if (b && expect->counts[b])
-            return INST_WEIGHT;
         sum += expect->cost[b];
         n += b && !only_jumps(expect, b);
     }
@@ -598,6 +611,14 @@ static LoopForest loops_as_one(Reconv *reconv) {
     return loops;
 }
 
+static bool is_measured(const Expect *expect) {
+    const GraphOrder *order = &expect->reconv->order;
+    for (uint32_t k = 0; k < order->count; k++)
+        if (order->order[k] && expect->counts[order->order[k]])
+            return true;
+    return false;
+}
+
 Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent) {
     Arena *a = &reconv->a;
     Expect *expect = ARENA_NEW(a, Expect);
@@ -613,6 +634,7 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
         if (reconv->order.order[k])
             expect->counts[reconv->order.order[k]] =
                 lower_branch_counts(reconv->f, (BlockId){reconv->order.order[k]});
+    expect->nwarps = is_measured(expect) ? MEASURED_WARPS : WARPS;
     expect->compared = reconv_find_compared(reconv, divergent);
     expect->copies = reconv_expected_copies(reconv, dom);
     weigh_blocks(expect);
@@ -660,6 +682,8 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
 }
 
 double reconv_expected_instructions(int64_t units) { return (double)units / (WARPS * INST_WEIGHT); }
+
+unsigned reconv_expect_times(const Expect *expect) { return expect->nwarps / WARPS; }
 
 uint64_t reconv_expect_steps(const Expect *expect) { return expect->steps; }
 

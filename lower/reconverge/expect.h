@@ -7,9 +7,10 @@
 
 enum {
     LANES = 32,
-    WARPS = 2,         /* the odd ones with lopsided branches */
-    LONGEST_WAY = 320, /* blocks; then the shortest way out */
-    CALL_COST = 24,    /* instructions of a callee */
+    WARPS = 2,          /* the odd ones with lopsided branches */
+    MEASURED_WARPS = 8, /* with a profile: what one of eight warps does is not to be missed by chance */
+    LONGEST_WAY = 320,  /* blocks; then the shortest way out */
+    CALL_COST = 24,     /* instructions of a callee */
     INST_WEIGHT = 32,
     LEAST_B_WEIGHT = 5,
     MOST_B_WEIGHT = 16,
@@ -86,10 +87,11 @@ struct Expect {
     double *likely[2];   /* [edge] of divergent branches, in warps that are even, lopsided */
     double *ends;        /* [edge] ways on to where all ways of its branch meet */
     uint32_t *drawn;     /* edges of the way that is drawn */
-    Way way[WARPS][LANES];
-    bool *comes;    /* [position] lanes, on their ways */
-    uint64_t steps; /* with those of runs that are remembered */
-    uint64_t ran;   /* without */
+    unsigned nwarps;
+    Way way[MEASURED_WARPS][LANES]; /* of nwarps */
+    bool *comes;                    /* [position] lanes, on their ways */
+    uint64_t steps;                 /* with those of runs that are remembered */
+    uint64_t ran;                   /* without */
     /* parts (expect_parts.c), and what ran in them */
     uint32_t nparts, *part_block;
     uint32_t *part_at;                /* [position] 1 + the part that begins there, or 0 */

@@ -76,9 +76,9 @@ void reconv_expect_parts(Expect *expect) {
     expect->first_part = ARENA_ARRAY(&reconv->a, uint32_t, n);
     expect->last_part = ARENA_ARRAY(&reconv->a, uint32_t, n);
     find_parts_of_blocks(expect);
-    expect->starts = ARENA_ARRAY(&reconv->a, PartStart, WARPS * expect->nparts);
+    expect->starts = ARENA_ARRAY(&reconv->a, PartStart, expect->nwarps * expect->nparts);
     expect->hash = ARENA_ARRAY(&reconv->a, uint64_t, expect->nparts + 1);
-    expect->run_of = ARENA_ARRAY(&reconv->a, uint32_t, WARPS * expect->nparts);
-    for (unsigned k = 0; k < WARPS * LANES; k++)
+    expect->run_of = ARENA_ARRAY(&reconv->a, uint32_t, expect->nwarps * expect->nparts);
+    for (unsigned k = 0; k < expect->nwarps * LANES; k++)
         follow_way(expect, k / LANES, k % LANES);
 }

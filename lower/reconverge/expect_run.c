@@ -411,7 +411,7 @@ uint64_t reconv_expected_issues(Expect *expect, const Join *const *joins, unsign
     uint64_t issues = 0;
     const uint64_t *hash = hash_parts(expect, joins, n);
     bool taken = false;
-    for (unsigned k = 0; k < WARPS; k++)
+    for (unsigned k = 0; k < expect->nwarps; k++)
         for (uint32_t part = 0; part < expect->nparts && issues <= limit;) {
             const PartRun *known = find_part(expect, k, part, hash);
             if (known) {

@@ -542,7 +542,8 @@ static uint32_t loop_of_rounds(const Places *places, const Join *join) {
  * the other did. */
 static void gather_instead(Search *search) {
     Places *places = search->places;
-    uint64_t most_steps = reconv_expect_steps(search->e) + MOST_STEPS / 8;
+    uint64_t most_steps =
+        reconv_expect_steps(search->e) + (uint64_t)MOST_STEPS / 8 * reconv_expect_times(search->e);
     if (!isa_target_info(places->reconv->f->module->target)->bssy_assigns)
         return;
     for (uint32_t k = 0, n = places->all.n; k < n && reconv_expect_steps(search->e) < most_steps; k++) {
@@ -560,14 +561,18 @@ static void gather_instead(Search *search) {
 }
 
 /* What the post-dominators that are not of the set would save, which is mostly a loss. */
+/* Of as many warps as there are without a profile. */
+static int64_t profit_of(const Search *search, uint64_t without, uint64_t with) {
+    return ((int64_t)without - (int64_t)with) / (int64_t)reconv_expect_times(search->e);
+}
+
 static void judge_refused(Search *search) {
     const Places *places = search->places;
     for (uint32_t k = 0; k < places->all.n; k++) {
         const Candidate *candidate = &places->all.at[k];
         if (!candidate->taken && candidate->join.ipdom && with_candidate(search, k))
-            places->reconv->refused[candidate->join.block] =
-                (int64_t)search->cost -
-                (int64_t)reconv_cost_of(search, search->trial, search->ntrial, UINT64_MAX);
+            places->reconv->refused[candidate->join.block] = profit_of(
+                search, search->cost, reconv_cost_of(search, search->trial, search->ntrial, UINT64_MAX));
     }
 }
 
@@ -613,7 +618,8 @@ static void improve_both(Search *search, const uint32_t *turn, const Saved *bett
 /* The best set that is found among the candidates that may be taken. */
 static void find_set(Search *search, const uint32_t *turn) {
     Places *places = search->places;
-    uint64_t most_steps = reconv_expect_steps(search->e) + MOST_STEPS;
+    uint64_t most_steps =
+        reconv_expect_steps(search->e) + (uint64_t)MOST_STEPS * reconv_expect_times(search->e);
     clear_set(places);
     add_fitting(places, turn, OF_BODIES);
     add_fitting(places, NULL, OF_FUNCTION);
@@ -671,9 +677,8 @@ void reconv_find_profits(Reconv *reconv) {
         for (unsigned m = 0; m < places->nset; m++)
             if (m != k)
                 search->trial[search->ntrial++] = places->set[m];
-        reconv->joins.at[k].profit =
-            (int64_t)reconv_cost_of(search, search->trial, search->ntrial, UINT64_MAX) -
-            (int64_t)search->cost;
+        reconv->joins.at[k].profit = profit_of(
+            search, reconv_cost_of(search, search->trial, search->ntrial, UINT64_MAX), search->cost);
     }
     reconv->f->module->steps += reconv_expect_ran(search->e) - before;
 }

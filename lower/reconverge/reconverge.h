@@ -169,6 +169,8 @@ bool reconv_expect_meets(const Expect *expect, const Join *join);
 bool reconv_expect_alike(const Expect *expect, const Join *one, const Join *other);
 /* Such units as warp instructions, of one warp. */
 double reconv_expected_instructions(int64_t units);
+/* So many times as many warps as without a profile: times the cost, and the steps. */
+unsigned reconv_expect_times(const Expect *expect);
 uint64_t
 reconv_expect_steps(const Expect *expect);        /* of all calls so far: groups of lanes that ran a block */
 uint64_t reconv_expect_ran(const Expect *expect); /* of them those that were not remembered */
