@@ -198,36 +198,61 @@ static void keep_rounds(const Expect *expect, uint32_t b, uint32_t n, double *sh
 }
 
 /* Between 0 and 1, spread evenly over the warps: of eight, one does what is done once in eight times. */
-static double spread(const Expect *expect, uint64_t hash, unsigned warp) {
+static double spread_over_warps(const Expect *expect, uint64_t hash, unsigned warp) {
     uint64_t step = hash >> 40 | 1, turn = hash >> 20;
     return ((double)((warp * step + turn) % expect->nwarps) + unit(rng_mix(hash + warp * RNG_STEP))) /
            expect->nwarps;
 }
 
-/* As a profile has it: whether lanes part in these rounds, then one way for all or each lane's own. */
+/* How likely a group of the profile's was to go one way by chance, if its lanes decided each on its own and
+ * take the way with likelihood q. Of the sizes of groups the mean is known: they are taken to be between all
+ * alike, as of a warp that is together, and what is left of a warp round after round. */
+static double all_by_chance(const PtxBranch *counts, uint64_t lanes, double q) {
+    double size = (double)lanes / (double)counts->warps, whole = size / LANES, same = 1;
+    for (unsigned n = 0; n < (unsigned)(size + 0.5); n++)
+        same *= q;
+    return whole * same + (1 - whole) * q / (size - (size - 1) * q);
+}
+
+/* As a profile has it: whether lanes decide each on its own in these rounds, or one for all. Where groups
+ * were small, they parted less often than larger ones would, which joins make of them. One for all decides so
+ * that lanes go each way as often in all as they were counted: groups that leave a loop are mostly smaller
+ * than those that stay. */
 static uint32_t measured_slot(const Expect *expect, uint32_t b, unsigned warp, uint32_t lane,
                               const uint32_t *visits, const Exits *exits) {
     const PtxBranch *counts = expect->counts[b];
-    uint64_t rounds = rng_mix(rounds_around(expect, b, visits) + RNG_STEP);
-    double u = spread(expect, rounds, warp), parts = (double)counts->divergent / (double)counts->warps;
-    bool apart = expect->divergent[b] && u < parts,
-         all =
-             !apart && counts->divergent == counts->warps; /* lanes part where that was thought impossible */
-    double share[MOST_DRAWN], sum = 0, leaving = 0;
+    double own[MOST_DRAWN], common[MOST_DRAWN], owns = 0, commons = 0, leaving = 0, parts = 0, by_chance = 0;
     uint32_t n = counts->nways < MOST_DRAWN ? counts->nways : MOST_DRAWN;
+    uint64_t lanes = 0;
     for (uint32_t s = 0; s < n; s++) {
-        const PtxWay *way = &counts->ways[s];
-        share[s] = (double)(all ? way->lanes : apart ? way->apart : way->together);
-        sum += share[s];
-        leaving += expect->leaves[expect->reconv->g.succ_at[b] + s] ? share[s] : 0;
+        own[s] = (double)counts->ways[s].apart, owns += own[s];
+        lanes += counts->ways[s].lanes;
     }
+    if (expect->divergent[b] && owns > 0) {
+        for (uint32_t s = 0; s < n; s++)
+            by_chance += all_by_chance(counts, lanes, own[s] / owns);
+        parts = (double)counts->divergent / (double)counts->warps / (1 - by_chance);
+        parts = parts < 1 ? parts : 1;
+    }
+    for (uint32_t s = 0; s < n; s++) {
+        common[s] = parts > 0
+                        ? (double)counts->ways[s].lanes - parts * (double)lanes * own[s] / owns
+                        : (double)(counts->divergent ? counts->ways[s].lanes : counts->ways[s].together);
+        common[s] = common[s] > 0 ? common[s] : 0;
+        commons += common[s];
+        leaving += expect->leaves[expect->reconv->g.succ_at[b] + s] ? common[s] : 0;
+    }
+    uint64_t rounds = rng_mix(rounds_around(expect, b, visits) + RNG_STEP);
+    double u = spread_over_warps(expect, rounds, warp), *share = common, sum = commons;
     uint32_t l = expect->loops.innermost[b];
-    if (!apart && !all && leaving > 0 && leaving < sum && (exits[l].n == 1 || !counts->divergent))
-        keep_rounds(expect, b, n, share, &sum, round_of(expect, b, visits) * leaving < sum);
-    if (apart)
+    if (u < parts || commons <= 0) {
         u = unit(rng_mix(rng_mix(rounds + warp * RNG_STEP) + (lane + 2) * RNG_STEP));
-    else if (expect->divergent[b] && !all)
+        share = own, sum = owns;
+    } else {
         u = (u - parts) / (1 - parts);
+        if (leaving > 0 && leaving < sum && exits[l].n == 1)
+            keep_rounds(expect, b, n, share, &sum, round_of(expect, b, visits) * leaving < sum);
+    }
     u *= sum;
     for (uint32_t s = 0; s + 1 < n; s++) {
         if (u < share[s])
@@ -255,14 +280,16 @@ static uint64_t number_of_lane(const Expect *expect, unsigned warp, uint32_t lan
 static uint32_t draw_slot(const Expect *expect, uint32_t b, unsigned warp, uint32_t lane,
                           const uint32_t *visits, const Exits *exits) {
     uint32_t visit = visits[b] - 1;
-    if (expect->counts[b])
-        return measured_slot(expect, b, warp, lane, visits, exits);
+    const PtxBranch *counts = expect->counts[b];
     const double *p = &expect->likely[warp & 1][expect->reconv->g.succ_at[b]];
+    uint32_t decided = expect->divergent[b] ? reconv_compared_slot(expect->compared, expect->reconv, b,
+                                                                   number_of_lane(expect, warp, lane), visits,
+                                                                   !counts && !may_end_loop(expect, b))
+                                            : NO_NODE;
+    if (counts && decided == NO_NODE)
+        return measured_slot(expect, b, warp, lane, visits, exits);
     if (!expect->divergent[b])
         return common_slot(expect, b, warp, visits);
-    uint32_t decided =
-        reconv_compared_slot(expect->compared, expect->reconv, b, number_of_lane(expect, warp, lane), visits,
-                             !may_end_loop(expect, b));
     if (decided != NO_NODE)
         return decided;
     if (expect->rare[b] != NO_NODE)

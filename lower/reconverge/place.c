@@ -36,6 +36,7 @@ enum {
     INSTEAD_MARGIN = 32,    /* the same of one in place of a header's join that lanes pass */
     PARTED_MARGIN = 4,      /* the same of those that need a header of their own: inner loops' rounds may be
                                cut short rounds of the outer one, which lanes go together */
+    PARTED_MEASURED = 16,   /* the same with a profile, which counts those */
     DEEPEST = 7,            /* loops told apart */
     MOST_ROUNDS = 6
 };
@@ -560,12 +561,12 @@ static void gather_instead(Search *search) {
     }
 }
 
-/* What the post-dominators that are not of the set would save, which is mostly a loss. */
 /* Of as many warps as there are without a profile. */
 static int64_t profit_of(const Search *search, uint64_t without, uint64_t with) {
     return ((int64_t)without - (int64_t)with) / (int64_t)reconv_expect_times(search->e);
 }
 
+/* What the post-dominators that are not of the set would save, which is mostly a loss. */
 static void judge_refused(Search *search) {
     const Places *places = search->places;
     for (uint32_t k = 0; k < places->all.n; k++) {
@@ -657,7 +658,9 @@ static void choose_set(Places *places) {
         Saved unparted = save_set(search);
         places->unparted = false;
         find_set(search, turn);
-        if (unparted.cost < search->cost + search->cost / PARTED_MARGIN)
+        if (unparted.cost <
+            search->cost +
+                search->cost / (reconv_expect_times(search->e) > 1 ? PARTED_MEASURED : PARTED_MARGIN))
             take_saved(search, &unparted);
     }
     if (reconv->refused)
