@@ -18,12 +18,17 @@ enum { DEFAULT_AFTER = 2000000, EXECUTIONS = 500000, ASK_AGAIN = 20000, MOST_HEA
  * interpreter's.
  */
 enum { LOOK_AFTER = 100000 };
-/* The same before stencils are copied: what that takes, 10 us for a region of 30. Over them
- * code of LLVM gains less than over the interpreter, tenths of a nanosecond an instruction: where compiling
- * takes time from them, they must have run for five times as long as opening libLLVM, 20 ms, and compiling
- * take, so that it is never much that is lost; and nothing where a warp comes to a few instructions only
- * once. With an option that says after how many instructions to compile there are none before it. */
-enum { COPY_AFTER = 4000, BUSY_FACTOR = 10, BUSY_LEAST = 100000000, SHORT_REGION = 64 };
+/* The same before stencils are copied, and how often each instruction of the region is executed before: what
+ * that takes, about a microsecond an instruction. A loop is compact; straight code that is come to from
+ * elsewhere may be any part of one that is unrolled to thousands of instructions, each of which takes up to
+ * 450 bytes of stencils, and what the host's second cache does not hold is slower than the handlers: so
+ * there is a limit to all that is not loops. Over stencils code of LLVM gains less than over the interpreter,
+ * tenths of a nanosecond an instruction: where compiling takes time from them, they must have run for five
+ * times as long as opening libLLVM, 20 ms, and compiling take, so that it is never much that is lost; and
+ * nothing where a warp comes to a few instructions only once. With an option that says after how many
+ * instructions to compile there are none before it. */
+enum { COPY_AFTER = 4000, COPY_EXECUTIONS = 125, MOST_STRAIGHT_BYTES = 512 << 10 };
+enum { BUSY_FACTOR = 10, BUSY_LEAST = 100000000, SHORT_REGION = 64 };
 /* Where stencils have 32 vectors, LLVM's code is the faster one in regions of few rows, which it keeps in
  * them from block to block, and few calls (measured: 1.0 to 1.5 times; 0.7 with 85 rows, 0.9 with two
  * accesses to memory in five instructions). */
@@ -64,8 +69,9 @@ struct MachineJit {
     uint32_t ncompiled;
     Known *known;
     uint32_t nknown;
-    uint64_t attached; /* counts runs for which slots were cleared */
-    MachineJit *owner; /* of a member: opens libLLVM and has what it makes, under its lock */
+    uint64_t attached;     /* counts runs for which slots were cleared */
+    size_t straight_bytes; /* of stencils of regions without a loop, for this run */
+    MachineJit *owner;     /* of a member: opens libLLVM and has what it makes, under its lock */
     pthread_mutex_t lock;
     MachineJit **members; /* engines of the threads of a crew */
     uint32_t nmembers;
@@ -162,11 +168,15 @@ static XXH128_hash_t region_key(const Run *run, const Region *region, unsigned k
     return XXH3_128bits_digest(&state);
 }
 
-static JitCode *find_code(const MachineJit *engine, XXH128_hash_t key) {
+static const Image *find_image(const MachineJit *engine, XXH128_hash_t key) {
     for (uint32_t i = 0; i < engine->ncompiled; i++)
         if (XXH128_isEqual(engine->compiled[i].key, key))
-            return engine->compiled[i].image.code;
+            return &engine->compiled[i].image;
     return NULL;
+}
+static JitCode *find_code(const MachineJit *engine, XXH128_hash_t key) {
+    const Image *image = find_image(engine, key);
+    return image ? image->code : NULL;
 }
 
 /* asks: when to think of compiling what is copied; 0: it is the best there is. */
@@ -179,6 +189,7 @@ static void enter_code(const Pending *pending, JitCode *code, uint32_t asks) {
             slot->copied[pending->kind] = asks != 0;
             slot->wanted[pending->kind] = asks;
             slot->hopeless[pending->kind] = false;
+            slot->length[pending->kind] = 0;
         }
         JitSlot *last = &pending->slots[block->pc + block->n - 1];
         if (last != slot && !last->code[pending->kind])
@@ -258,12 +269,13 @@ static uint32_t asks_after(const MachineJit *engine) {
 }
 
 /* Code of the region made of stencils; NULL: the host has no memory for it. */
-static JitCode *copied_code(MachineJit *engine, const Run *run, const Region *region, XXH128_hash_t key) {
+static const Image *copied_image(MachineJit *engine, const Run *run, const Region *region,
+                                 XXH128_hash_t key) {
     ImageBytes bytes;
     Image image;
-    JitCode *code = find_code(engine, key);
-    if (code)
-        return code;
+    const Image *found = find_image(engine, key);
+    if (found)
+        return found;
     stencil_region(stencil_set(run->level->name), run, region, &bytes);
     bool good = jit_image_map(&bytes, &image);
     mem_free(bytes.bytes);
@@ -272,7 +284,7 @@ static JitCode *copied_code(MachineJit *engine, const Run *run, const Region *re
     add_compiled(engine, key, image);
     engine->stats.copied++;
     engine->stats.instructions += region->ninsts;
-    return image.code;
+    return find_image(engine, key);
 }
 
 /* Quick code, which is for tests, is of small regions: they have less that is never executed. */
@@ -282,20 +294,36 @@ static bool find_region(const MachineJit *engine, Run *run, uint32_t pc, unsigne
                        engine->quick ? QUICK_INSTS : REGION_MAX_INSTS, out);
 }
 
+/* Are stencils of the region wanted now? Later: asked again then. */
+static bool pays_to_copy(const MachineJit *engine, JitSlot *slot, const Region *region) {
+    uint32_t pays = region->ninsts * COPY_EXECUTIONS;
+    if (engine->at_once)
+        return true;
+    if (!region->loops && engine->straight_bytes >= MOST_STRAIGHT_BYTES)
+        return false;
+    if (slot->heat[region->kind] >= pays)
+        return true;
+    slot->length[region->kind] = (uint16_t)region->ninsts;
+    ask_at(slot, region->kind, pays);
+    return false;
+}
+
 /* Stencils for what begins at pc, and what LLVM is asked for later. */
-static void copy_region(MachineJit *engine, Run *run, uint32_t pc, unsigned kind) {
+static void copy_region(MachineJit *engine, Run *run, uint32_t pc, unsigned kind, RegionRest without) {
     Region region;
     Pending wanted;
     JitSlot *slot = &run->jit->slots[pc];
     slot->hopeless[kind] = true;
-    if (!find_region(engine, run, pc, kind, WITHOUT_BEST, &region))
+    if (!find_region(engine, run, pc, kind, without, &region) || !pays_to_copy(engine, slot, &region))
         return;
     set_pending(&wanted, run->jit, &region, kind);
-    JitCode *code = copied_code(engine, run, &region, region_key(run, &region, kind, COPIED));
-    if (code)
-        enter_code(&wanted, code, engine->stencils == MACHINE_STENCILS_FIRST ? asks_after(engine) : 0);
-    else if (engine->stencils == MACHINE_STENCILS_FIRST)
+    const Image *image = copied_image(engine, run, &region, region_key(run, &region, kind, COPIED));
+    if (image) {
+        engine->straight_bytes += region.loops ? 0 : image->size;
+        enter_code(&wanted, image->code, engine->stencils == MACHINE_STENCILS_FIRST ? asks_after(engine) : 0);
+    } else if (engine->stencils == MACHINE_STENCILS_FIRST) {
         ask_at(slot, kind, asks_after(engine));
+    }
 }
 
 /* libLLVM is there, is being opened, or is not there. */
@@ -332,11 +360,11 @@ static bool gains_over_stencils(const Run *run, const Region *region) {
             uint32_t pc = region->blocks[i].pc + k;
             RegionOperands operands = region_operands(run, pc);
             calls += emit_calls_handler(run, region, pc);
-            for (unsigned row = 0; row < ROW_COUNT; row++) {
-                rows += operands.rows[row] && !named[row];
+            for (unsigned row = 0; row < ROW_COUNT; row++)
                 named[row] |= operands.rows[row];
-            }
         }
+    for (unsigned row = 0; row < ROW_COUNT; row++)
+        rows += named[row];
     return rows <= MOST_ROWS_KEPT && calls * LEAST_FOR_A_CALL <= region->ninsts;
 }
 
@@ -410,7 +438,7 @@ static void compile_region(MachineJit *maker, Run *run, uint32_t pc, unsigned ki
     }
     if (slot->heat[kind] < pays) {
         if (slot->copied[kind] && loops_have_code(maker, run, &region))
-            copy_region(engine, run, pc, kind);
+            copy_region(engine, run, pc, kind, WITHOUT_BEST);
         ask_at(slot, kind, pays);
         return;
     }
@@ -430,7 +458,7 @@ void jit_compile(Warp *warp, uint32_t pc, unsigned kind) {
     MachineJit *engine = run->jit->engine, *owner = engine->owner;
     JitSlot *slot = &run->jit->slots[pc];
     if (engine->stencils && !slot->code[kind])
-        copy_region(engine, run, pc, kind);
+        copy_region(engine, run, pc, kind, WITHOUT_COPIED);
     else if (!owner)
         compile_region(engine, run, pc, kind);
     else if (pthread_mutex_trylock(&owner->lock) == 0) {
@@ -470,6 +498,7 @@ Jit *jit_attach(Run *run, MachineJit *engine) {
         return run->jit;
     known->run = run;
     engine->attached++;
+    engine->straight_bytes = 0;
     Jit *jit = ARENA_NEW(&run->arena, Jit);
     *jit = (Jit){.engine = engine,
                  .slots = known->slots,
@@ -487,6 +516,7 @@ Jit *jit_attach(Run *run, MachineJit *engine) {
             jit->slots[i].hopeless[kind] = false;
             jit->slots[i].copied[kind] = false;
             jit->slots[i].wanted[kind] = 0;
+            jit->slots[i].length[kind] = 0;
         }
     }
     return jit;

@@ -82,8 +82,8 @@ const Dec *region_dec(Run *run, uint32_t pc) {
 static bool is_left_out(const Run *run, const Region *region, uint32_t pc) {
     const JitSlot *slot = &run->jit->host.slots[pc];
     bool best = slot->code[region->kind] && !slot->copied[region->kind];
-    return region->without == WITHOUT_CODE ? slot->code[region->kind] != NULL
-                                           : region->without == WITHOUT_BEST && best;
+    return region->without >= WITHOUT_COPIED ? slot->code[region->kind] != NULL
+                                             : region->without == WITHOUT_BEST && best;
 }
 
 static void add_block(Run *run, Region *region, uint32_t pc, bool entry) {

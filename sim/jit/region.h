@@ -33,8 +33,9 @@ typedef struct {
     uint32_t pc, n; /* instructions */
     bool entry;     /* warps may come here from outside */
 } RegionBlock;
-/* What a region leaves out: nothing, what has code of LLVM's, what has any. */
-typedef enum { WITHOUT_NOTHING, WITHOUT_BEST, WITHOUT_CODE } RegionRest;
+/* What a region leaves out: nothing, what has code of LLVM's, what has any, or that where each block becomes
+ * an entry. */
+typedef enum { WITHOUT_NOTHING, WITHOUT_BEST, WITHOUT_COPIED, WITHOUT_CODE } RegionRest;
 typedef struct {
     RegionBlock blocks[REGION_MAX_BLOCKS];
     uint32_t nblocks, ninsts;

@@ -26,19 +26,18 @@ void stencil_vectors_keep(Vectors *vectors, const VectorMap *map, uint32_t names
             vectors->busy |= 1u << map->vector[name];
 }
 
-/* How many words of a source an instruction reads, at most. */
-static unsigned words_read(const Run *run, const Dec *dec, unsigned source) {
+/* How many words of each source an instruction reads, at most. */
+static void words_read(const Run *run, const Dec *dec, uint8_t out[3]) {
     const LaneRow *row = lane_row_of(run->level, dec->inner_full ? dec->inner_full : dec->full);
-    return row ? row->bits[source] / 32u : 2;
+    for (unsigned i = 0; i < 3; i++)
+        out[i] = row ? row->bits[i] / 32 : 2;
 }
 void stencil_vectors_block(Vectors *vectors, uint32_t pc, uint32_t end) {
     stencil_vectors_forget_all(vectors);
     vectors->begin = pc;
     vectors->end = end;
     for (; pc < end; pc++)
-        for (unsigned i = 0; i < 3; i++)
-            vectors->words[pc - vectors->begin][i] =
-                (uint8_t)words_read(vectors->run, region_known(vectors->run, pc), i);
+        words_read(vectors->run, region_known(vectors->run, pc), vectors->words[pc - vectors->begin]);
 }
 
 /* The next instruction of the block that reads a register, as far as is looked; what is constant may be

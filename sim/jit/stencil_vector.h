@@ -39,12 +39,23 @@ static inline unsigned vector_number(const uint8_t *at, VectorField field) {
     }
     return number;
 }
-static inline void vector_renumber(uint8_t *at, VectorField field, unsigned number) {
-    for (unsigned i = 0; i < vector_bits(at, field); i++) {
+static inline void vector_write(uint8_t *at, VectorField field, unsigned number) {
+#pragma GCC unroll 5
+    for (unsigned i = 0; i < 5; i++) {
         VectorBit bit = vector_bit(field, i);
         uint8_t *byte = &at[vector_byte(at, bit)];
         unsigned value = (number >> i & 1u) ^ bit.inverted;
-        *byte = (uint8_t)((*byte & ~(1u << bit.bit)) | value << bit.bit);
+        if (i < vector_bits(at, field))
+            *byte = (uint8_t)((*byte & ~(1u << bit.bit)) | value << bit.bit);
+    }
+}
+/* A field at a time, so that its places are constants: code is full of such numbers. */
+static inline void vector_renumber(uint8_t *at, VectorField field, unsigned number) {
+    switch (field) {
+    case VECTOR_REG: vector_write(at, VECTOR_REG, number); break;
+    case VECTOR_RM: vector_write(at, VECTOR_RM, number); break;
+    case VECTOR_V: vector_write(at, VECTOR_V, number); break;
+    default: vector_write(at, VECTOR_LAST, number); break;
     }
 }
 #endif

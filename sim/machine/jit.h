@@ -27,8 +27,9 @@ typedef struct JitSlot { /* of an instruction */
     uint32_t heat[JIT_KINDS];   /* instructions of the loops that came here */
     uint32_t wanted[JIT_KINDS]; /* heat at which to think of compiling again; 0: the threshold */
     bool hopeless[JIT_KINDS];
-    bool copied[JIT_KINDS]; /* the code is of stencils: LLVM's is better */
-    uint16_t block;         /* instructions of the longest compiled block that begins here */
+    bool copied[JIT_KINDS];     /* the code is of stencils: LLVM's is better */
+    uint16_t length[JIT_KINDS]; /* instructions of the region that is to be copied later; 0: not known */
+    uint16_t block;             /* instructions of the longest compiled block that begins here */
     uint8_t
         bound; /* all of them are in the run's program: compiled code leaves at a block of which this is 0 */
 } JitSlot;

@@ -144,8 +144,11 @@ static void heat_at(Warp *warp, uint32_t pc, unsigned kind, uint32_t insts) {
 }
 static unsigned kind_now(const Warp *warp) { return warp->active == ~0u ? JIT_FULL : JIT_MASKED; }
 static void heat(Warp *warp, uint32_t insts) {
-    if (warp->pc < warp->run->ncode)
-        heat_at(warp, warp->pc, kind_now(warp), insts);
+    unsigned kind = kind_now(warp);
+    if (warp->pc >= warp->run->ncode)
+        return;
+    uint32_t known = warp->run->jit->slots[warp->pc].length[kind];
+    heat_at(warp, warp->pc, kind, known ? known : insts);
 }
 static int issue_hot(Warp *warp) {
     Run *run = warp->run;
