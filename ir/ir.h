@@ -79,7 +79,8 @@ enum InstFlags {
     IF_REWRITTEN = 256, /* a branch under another condition than its PTX statement: no profile speaks of it */
     IF_RARE = 512,      /* a branch that lanes hardly ever take: to what is slow in an operation */
     IF_MASKED = 1024,   /* a vote of which each lane takes what its own mask names: others may vote with it */
-    IF_ASKS = 2048      /* a branch that lanes take if all of their mask are here (lower/reconverge/ask.c) */
+    IF_ASKS = 2048,     /* a branch that lanes take if all of their mask are here (lower/reconverge/ask.c) */
+    IF_ALONE = 4096     /* volatile or strong in PTX: stays an access of its own, as wide as it is */
 };
 
 typedef struct Inst {
@@ -283,8 +284,7 @@ typedef struct { /* what melding did with one divergent branch that has two side
     unsigned melded, alone, selects;    /* instructions of both sides at once, of one side, added */
     float branch_issues, melded_issues; /* expected warp instructions without and with; 0: not estimated */
 } MeldReport;
-typedef struct { /* two statements with effects that one instruction executes, which has the first one's place
-                  */
+typedef struct { /* two statements with effects that one instruction executes, in the place of one of them */
     const Function *func;
     LocId loc[2];
 } MeldedPair;
@@ -321,9 +321,9 @@ typedef struct IrModule {
     uint64_t
         steps;   /* of the pass that runs, in units of its own, where it promises few; --time-passes, tests */
     bool verify; /* passes check their results; set by ir_run_passes */
-    VEC(ReconvReport) reconv; /* filled by reconvergence; callers before callees, else in layout order */
-    VEC(MeldReport) melded;   /* filled by melding; function by function */
-    VEC(MeldedPair) melded_pairs;
+    VEC(ReconvReport) reconv;     /* filled by reconvergence; callers before callees, else in layout order */
+    VEC(MeldReport) melded;       /* filled by melding; function by function */
+    VEC(MeldedPair) melded_pairs; /* of melding, and of stores that were joined */
     VEC(PredicateReport)
     predicated; /* filled by predication; function by function, in the order of the text */
 } IrModule;

@@ -12,9 +12,9 @@ const char *const ir_phys_names[RF_COUNT] = {"R", "P", "UR", "UP", "B"};
 const char *const ir_reloc_names[RELOC_KIND_COUNT] = {
     "none",  "abs32_lo", "abs32_hi",  "call_rel", "call_abs",      "shared_offset32",
     "abs64", "pcrel_lo", "generic64", "texture",  "const_offset32"};
-const char *const ir_flag_names[IR_NUM_FLAGS] = {"tied",      "sync", "observing",  "uniform",
-                                                 "memory",    "side", "convergent", "aligned",
-                                                 "rewritten", "rare", "masked",     "asks"};
+const char *const ir_flag_names[IR_NUM_FLAGS] = {"tied",   "sync",       "observing", "uniform",   "memory",
+                                                 "side",   "convergent", "aligned",   "rewritten", "rare",
+                                                 "masked", "asks",       "alone"};
 const char *const ir_half_names[4] = {"", ".f32", ".h0h0", ".h1h1"};
 
 static const char plain_chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$.";

@@ -4,7 +4,7 @@
 #define HEDDLE_IR_TEXT_H
 #include "ir/ir.h"
 
-enum { IR_NUM_FLAGS = 12 };
+enum { IR_NUM_FLAGS = 13 };
 extern const char *const ir_file_names[RF_COUNT]; /* of values: %r12 */
 extern const char *const ir_phys_names[RF_COUNT]; /* of registers: R12 */
 extern const char *const ir_reloc_names[RELOC_KIND_COUNT];

@@ -119,7 +119,8 @@ typedef struct {
     ProveSolver *solver;
     ProveTrials *trials;
     ProveMasks *masks;
-    double deadline; /* of clock_cpu_seconds; 0: none */
+    struct ProveMultiples *multiples; /* NULL: no address has asked */
+    double deadline;                  /* of clock_cpu_seconds; 0: none */
     const char *gave_up;
 } Core;
 
@@ -156,6 +157,9 @@ bool prove_guards_hold(const Core *core, const Cut *cut, const Edge *edge);
 bool prove_guards_tell(Core *core, const Cut *cut, const Edge *edge, uint32_t loc, const Relation *relation);
 bool prove_guards_find(Core *core, Cut *cut, const Arrivals *in, uint32_t loc);
 void prove_guards_trim(Core *core);
+/* Is an address a multiple of so many bytes, a power of two up to 16, whenever it is come to? By its own
+ * form, or by what all edges bring of its variables: asked when the edges are final. */
+bool prove_is_multiple(Core *core, const Term *address, unsigned bytes);
 /* Values of the PTX that others are made of (twins.c): find them in what all edges bring; what the place has
  * of what is said of it and the first edge (false: not that); whether an edge brings it. */
 void prove_twins_find(Core *core, Cut *cut, const Arrivals *in);

@@ -271,7 +271,8 @@ static Term *aligned(Judge *judge, const Cut *cut, const Access *access) {
         if (x->bytes % access->bytes == 0 && distance(judge, x, access, &apart) && apart % access->bytes == 0)
             when = t_or(ts, when, x->guard);
     }
-    return when;
+    return when == ts->truth || !prove_is_multiple(judge->core, access->addr, access->bytes) ? when
+                                                                                             : ts->truth;
 }
 
 /* When do loads of the PTX read `bytes` bytes from byte `from` of a load of the machine? */

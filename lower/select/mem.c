@@ -251,6 +251,13 @@ static bool observing(const PtxInsn *in) {
     return in->sem == SEM_VOLATILE || in->sem == SEM_RELAXED || in->sem == SEM_ACQUIRE || in->sem == SEM_MMIO;
 }
 
+/* What PTX orders or calls volatile is no part of a wider access. */
+static void keep_alone(Sel *sel, const PtxInsn *in) {
+    unsigned order = sel_mem_order(in);
+    if (order != MemOrder_WEAK && order != MemOrder_CONSTANT)
+        ir_inst(sel->f, sel_last(sel))->flags |= IF_ALONE;
+}
+
 static unsigned evict_of(const PtxInsn *in) {
     return in->cop == COP_CS ? Evict_EF : in->cop == COP_LU ? Evict_LU : Evict_NORMAL;
 }
@@ -318,6 +325,7 @@ static Operand emit_load(Sel *sel, const PtxInsn *in, const Address *address, un
     }
     if (observing(in))
         ir_inst(sel->f, sel_last(sel))->flags |= IF_OBSERVING | IF_SIDE_EFFECT;
+    keep_alone(sel, in);
     return d;
 }
 
@@ -578,20 +586,25 @@ static void gather(Sel *s, const PtxInsn *in, unsigned first, unsigned n, Wide *
 static InstId emit_store(Sel *s, const PtxInsn *in, const Address *address, unsigned size, Operand data) {
     unsigned order = sel_mem_order(in), evict = evict_of(in);
     Operand src[4] = {address->base, op_none(), op_imm((uint32_t)address->offset), data};
+    InstId id;
     switch (address->space) {
     case SP_GLOBAL:
-        return sel_emit(s, OT_STG,
-                        MSET(STG, sz, size) | MSET(STG, e, MemAddr_E) | MSET(STG, order, order) |
-                            MSET(STG, evict, evict),
-                        4, src);
+        id = sel_emit(s, OT_STG,
+                      MSET(STG, sz, size) | MSET(STG, e, MemAddr_E) | MSET(STG, order, order) |
+                          MSET(STG, evict, evict),
+                      4, src);
+        break;
     case SP_NONE:
-        return sel_emit(s, OT_ST,
-                        MSET(ST, sz, size) | MSET(ST, e, MemAddr_E) | MSET(ST, order, order) |
-                            MSET(ST, evict, evict),
-                        4, src);
-    case SP_SHARED: return sel_emit(s, OT_STS, MSET(STS, sz, size), 4, src);
-    default: return sel_emit(s, OT_STL, MSET(STL, sz, size), 4, src);
+        id = sel_emit(s, OT_ST,
+                      MSET(ST, sz, size) | MSET(ST, e, MemAddr_E) | MSET(ST, order, order) |
+                          MSET(ST, evict, evict),
+                      4, src);
+        break;
+    case SP_SHARED: id = sel_emit(s, OT_STS, MSET(STS, sz, size), 4, src); break;
+    default: id = sel_emit(s, OT_STL, MSET(STL, sz, size), 4, src); break;
     }
+    keep_alone(s, in);
+    return id;
 }
 
 void sel_store_words(Sel *sel, const PtxInsn *in, const Address *address, unsigned bytes, Operand data) {

@@ -353,6 +353,13 @@ wide: carry of a counter that was even at first | sub in:.text.even (00d0\\S+ +I
 wide: carry of another sum into the counter | sub in:.text.even IADD3 R4, P0, R4, 0x1 / IADD3 R4, P1, R4, 0x1
 wide: counter's high word not counted | drop in:.text.even 00d0\\S+ +IADD3.X
 wide: counter stays even | sub in:.text.even IADD3 R4, P0, R4, 0x1 / IADD3 R4, P0, R4, 0x2
+joined: four words at an address that two are aligned at | sub LDS.64 R8, .R0. / LDS.128 R8, [R0]
+joined: the second pair a word on | sub LDS.64 R10, .R0.0x8. / LDS.64 R10, [R0+0xc]
+joined: the second pair where the first is | sub LDS.64 R10, .R0.0x8. / LDS.64 R10, [R0]
+joined: half a pair loaded | sub LDS.64 R10, / LDS R10,
+joined: half a pair stored | sub STS.64 / STS
+joined: steps of one word | sub IADD3 R0, R0, 0x8 / IADD3 R0, R0, 0x4
+joined: stored behind the barrier | move BAR.SYNC / STS.64
 counters: upper word not counted | sub (01b0\\S+ +IADD3.X R9, R9, RZ, RZ), P0 / \\1, !PT
 counters: upper word counts down | sub (01b0\\S+ +IADD3.X R9, R9), RZ / \\1, -0x1
 counters: negative without its sign | sub MOV R8, 0xffffffff / MOV R8, RZ
