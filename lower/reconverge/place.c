@@ -33,7 +33,7 @@ enum {
     STEPS_OF_BLOCK = 512,   /* to find candidates: of each block of the function, as a mean */
     MARGIN = 128,           /* a join saves more than one in so many instructions */
     ROUNDS_MARGIN = 128,    /* the same of a join of several rounds: data that go otherwise lose much by it */
-    INSTEAD_MARGIN = 32,    /* the same of one in place of a header's join that lanes pass */
+    INSTEAD_MARGIN = 8,     /* the same of one in place of a header's join that lanes pass */
     PARTED_MARGIN = 4,      /* the same of those that need a header of their own: inner loops' rounds may be
                                cut short rounds of the outer one, which lanes go together */
     PARTED_MEASURED = 16,   /* the same with a profile, which counts those */
