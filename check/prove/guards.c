@@ -41,9 +41,9 @@ void prove_guards_note(Prover *prover, Run *run, uint32_t at, Term *guard, Term 
 
 /* What the edge's condition says of the guard. */
 static uint8_t told(Terms *ts, const Edge *edge, Term *guard) {
-    if (t_and(ts, edge->cond, guard) == ts->falsity)
+    if (t_both(ts, edge->cond, guard) == ts->falsity)
         return SAYS_NO;
-    return t_and(ts, edge->cond, t_not(ts, guard)) == ts->falsity ? SAYS_YES : SAYS_NOTHING;
+    return t_both(ts, edge->cond, t_not(ts, guard)) == ts->falsity ? SAYS_YES : SAYS_NOTHING;
 }
 
 void prove_guards_leave(Core *core, const Cut *cut, Edge *edge) {

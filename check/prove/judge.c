@@ -46,7 +46,8 @@ bool prove_judge_equal(Judge *judge, Term *cond, Term *x, Term *y, const char *w
     Terms *ts = &core->p.ts;
     if (judge->base)
         cond = t_and(ts, cond, judge->base);
-    if (x == y || cond == ts->falsity || t_under(ts, x, cond) == t_under(ts, y, cond))
+    if (x == y || cond == ts->falsity || t_under(ts, x, cond) == t_under(ts, y, cond) ||
+        (x->width == 1 && t_both(ts, cond, t_xor1(ts, x, y)) == ts->falsity))
         return true;
     if (judge->search) {
         prove_search_goal(judge, cond, x, y, what, ptx_at, mach_at);
@@ -123,7 +124,7 @@ static void exits(Judge *judge, Cut *cut) {
     for (uint32_t a = 0; a < cut->mach_run.exits.n; a++)
         for (uint32_t b = 0; b < cut->ptx_run.exits.n; b++) {
             const Exit *mach_exit = &cut->mach_run.exits.at[a], *ptx_exit = &cut->ptx_run.exits.at[b];
-            Term *both = t_and(ts, mach_exit->cond, ptx_exit->cond);
+            Term *both = t_both(ts, mach_exit->cond, ptx_exit->cond);
             if (both == ts->falsity)
                 continue;
             bool fits = mach_exit->kind == ptx_exit->kind || ptx_exit->kind == EX_ANY;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static Term *both_of(Core *core, const Cut *cut, const Exit *exit, const Exit *b) {
-    return t_and(&core->p.ts, cut->known, t_and(&core->p.ts, exit->cond, b->cond));
+    return t_both(&core->p.ts, cut->known, t_both(&core->p.ts, exit->cond, b->cond));
 }
 static bool overlap(Core *core, const Cut *cut, const Exit *exit, const Exit *b) {
     return both_of(core, cut, exit, b) != core->p.ts.falsity;

@@ -102,6 +102,9 @@ Term *t_fcmp(Terms *ts, unsigned bits, unsigned outcomes, Term *term, Term *y);
 Term *term_decision(Terms *ts, Term *atom); /* the diagram of an atom of a TK_ITE */
 Term *t_ite(Terms *ts, Term *p, Term *x, Term *y);
 Term *t_under(Terms *ts, Term *term, Term *cond); /* x, where it may be anything if cond is false */
+/* x and y; false, too, where one is false wherever the other holds and the diagrams do not say so: an atom
+ * of one has a decision that the other makes. */
+Term *t_both(Terms *ts, Term *one, Term *two);
 
 /* width 32 and 64 alike */
 Term *t_add(Terms *ts, Term *term, Term *y);

@@ -23,6 +23,7 @@ typedef struct {
     Cut *cut;
     OpenWord *words; /* two for each value; var NULL: it has a value */
     uint32_t nvalues, visits;
+    bool *taken; /* by location: it has said what a word is */
 } Opening;
 enum { MOST_VISITS = 4096, MOST_ROUNDS = 4 };
 
@@ -36,6 +37,7 @@ static uint32_t open_words(Opening *o) {
     Prover *prover = &o->core->p;
     uint32_t n = 0;
     o->nvalues = prover->carry;
+    o->taken = ARENA_ARRAY(prover->run_arena, bool, prover->nloc + 1);
     o->words = ARENA_ARRAY(prover->run_arena, OpenWord, 2 * (size_t)o->nvalues + 1);
     for (uint32_t v = 1; v < o->nvalues; v++)
         for (unsigned w = 0; w < 2 && may_open(o, v); w++, n++)
@@ -127,23 +129,70 @@ static bool wants_open(const Opening *o) {
     return false;
 }
 
-/* The location that has the word wherever it has a value; the variable is what it has elsewhere. */
-static bool choose_location(Opening *o, Term *word, const Exit *mach, Term *when) {
-    Prover *prover = &o->core->p;
-    Terms *ts = &prover->ts;
+typedef struct { /* a word that leaves the region, and is one without a value on some ways */
+    OpenWord *open;
+    Term *with, *without, *is; /* where it has a value; where not; the value */
+} Sought;
+
+static bool seek(Opening *o, Term *word, Term *when, Sought *out) {
+    Terms *ts = &o->core->p.ts;
     o->visits = 0;
     word = t_under(ts, word, when);
-    OpenWord *open = word->width == 32 ? open_leaf(o, word) : NULL;
-    if (!open)
+    out->open = word->width == 32 ? open_leaf(o, word) : NULL;
+    if (!out->open)
         return false;
-    Term *without = where(o, word, open->var), *with = t_and(ts, when, t_not(ts, without));
-    if (with == ts->falsity || !is_open_and_wanted(o, (uint32_t)(open - o->words) / 2))
+    out->without = where(o, word, out->open->var);
+    out->with = t_and(ts, when, t_not(ts, out->without));
+    out->without = t_and(ts, when, out->without);
+    out->is = t_under(ts, word, out->with);
+    return out->with != ts->falsity && is_open_and_wanted(o, (uint32_t)(out->open - o->words) / 2);
+}
+
+/* How little speaks for a location that has the word wherever that has a value, as several may, where it is
+ * 0: less where another word has it, or where it has elsewhere what somebody wrote. */
+enum { BEST, MOST_DOUBT = 2, NOT_IT };
+static unsigned doubt(const Opening *o, const Exit *mach, uint32_t l, const Sought *sought) {
+    Terms *ts = &o->core->p.ts;
+    if (l >= o->core->p.nloc || prove_loc_width(l) != 32 || !mach->val[l] ||
+        t_under(ts, mach->val[l], sought->with) != sought->is)
+        return NOT_IT;
+    return o->taken[l] ? MOST_DOUBT : t_under(ts, mach->val[l], sought->without)->kind != TK_VAR;
+}
+
+static void take(Opening *o, const Exit *mach, uint32_t l, const Sought *sought) {
+    sought->open->is = t_under(&o->core->p.ts, mach->val[l], sought->without);
+    o->taken[l] = true;
+}
+
+/* The location that has the word wherever it has a value, before one that has `next`, if that is not NULL;
+ * the variable is what it has elsewhere. */
+static bool choose_location(Opening *o, const Exit *mach, const Sought *sought, const Sought *next) {
+    uint32_t best = 0;
+    unsigned least = NOT_IT;
+    for (uint32_t l = 0; l < o->core->p.nloc && least != BEST; l++) {
+        unsigned one = doubt(o, mach, l, sought), two = next ? doubt(o, mach, l + 1, next) : BEST;
+        if ((one > two ? one : two) < least) {
+            least = one > two ? one : two;
+            best = l;
+        }
+    }
+    if (least == NOT_IT)
         return false;
-    word = t_under(ts, word, with);
-    for (uint32_t l = 0; l < prover->nloc && !open->is; l++)
-        if (prove_loc_width(l) == 32 && mach->val[l] && t_under(ts, mach->val[l], with) == word)
-            open->is = t_under(ts, mach->val[l], t_and(ts, when, without));
-    return open->is != NULL;
+    take(o, mach, best, sought);
+    if (next)
+        take(o, mach, best + 1, next);
+    return true;
+}
+
+static bool choose_value(Opening *o, Term *value, const Exit *mach, Term *when) {
+    Terms *ts = &o->core->p.ts;
+    Sought lo, hi;
+    bool wide = value->width == 64, low = seek(o, wide ? t_lo(ts, value) : value, when, &lo),
+         high = wide && seek(o, t_hi(ts, value), when, &hi);
+    if (low && high && choose_location(o, mach, &lo, &hi))
+        return true;
+    bool chosen = low && choose_location(o, mach, &lo, NULL);
+    return (high && choose_location(o, mach, &hi, NULL)) || chosen;
 }
 
 /* What leaves the region for another place: where the machine's guarded instruction leaves its register as it
@@ -164,9 +213,7 @@ static bool choose_in_exits(Opening *o) {
                 Term *value = ptx->val[v];
                 if (!value || value->width == 1 || !prove_ptx_wanted(prover, ptx->target, v))
                     continue;
-                bool wide = value->width == 64;
-                chosen |= choose_location(o, wide ? t_lo(ts, value) : value, mach, when);
-                chosen |= wide && choose_location(o, t_hi(ts, value), mach, when);
+                chosen |= choose_value(o, value, mach, when);
             }
         }
     return chosen;

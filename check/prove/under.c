@@ -159,3 +159,24 @@ Term *t_under(Terms *ts, Term *term, Term *cond) {
     *term_under_memo(ts, r, cond) = (TermMemo){r, cond, NULL, r};
     return r;
 }
+
+/* The diagram with each atom as it is under the decisions above it: the same for two that differ in what an
+ * atom's operands choose between where that is decided. Atoms are ordered as they were made, so what an atom
+ * is made of is decided above it. */
+static Term *settled(Terms *ts, Term *diagram) {
+    if (diagram->kind != TK_ITE || !diagram->decides_below)
+        return diagram;
+    TermMemo *memo = term_under_memo(ts, diagram, ts->falsity);
+    if (memo->f == diagram && memo->g == ts->falsity)
+        return memo->result;
+    if (term_spent(ts))
+        return diagram;
+    Term *atom = term_decision(ts, diagram->a[0]);
+    Term *yes = settled(ts, diagram_under(ts, diagram->a[1], atom)),
+         *no = settled(ts, diagram_under(ts, diagram->a[2], t_not(ts, atom)));
+    Term *r = term_choice(ts, atom, yes, no);
+    *term_under_memo(ts, diagram, ts->falsity) = (TermMemo){diagram, ts->falsity, NULL, r};
+    return r;
+}
+
+Term *t_both(Terms *ts, Term *one, Term *two) { return settled(ts, t_and(ts, one, two)); }

@@ -198,6 +198,17 @@ undefined: a pair's words exchanged | sub in:.text.pair LEA.HI.X R11, R0, (\\S+)
 undefined: one word of a pair for both | sub in:.text.pair LEA.HI.X R11, R0, (\\S+), R2 / LEA.HI.X R11, R0, \\1, R0
 undefined: a pair used where it has no value | sub in:.text.pair @!P0 STG.E / @P0 STG.E
 undefined: a pair used on all ways | sub in:.text.pair @!P0 STG.E /     STG.E
+chosen: a lane with one item leaves | sub ISETP.LT.OR P0, PT, R5, 0x1, P0 / ISETP.LE.OR P0, PT, R5, 0x1, P0
+chosen: lanes beyond go on | sub ISETP.LT.OR P0, PT, R5, 0x1, P0 / ISETP.LT.AND P0, PT, R5, 0x1, PT
+chosen: lanes beyond load what they have not | sub SEL R4, R0, RZ, P0 / SEL R4, R0, RZ, PT
+chosen: the lanes with an item load the first one | sub SEL R4, R0, RZ, P0 / SEL R4, R0, RZ, !P0
+chosen: another item behind the barrier | sub in:.text.beyond IMAD.WIDE R8, R4 / IMAD.WIDE R8, R5
+chosen: one word of a sum does not begin anew | drop in:.text.sums SEL R3, R3, RZ
+chosen: a sum begins one round late | sub in:.text.sums ISETP.GT.AND P0, PT, R10, 0x1 / ISETP.GT.AND P0, PT, R10, 0x2
+chosen: added to the other sum | sub in:.text.sums DADD R14, R4, R12 / DADD R14, R2, R12
+chosen: a sum is what was added last | sub in:.text.sums MOV R4, R14 / MOV R4, R12
+chosen: the low word of a sum for both | sub in:.text.sums MOV R5, R15 / MOV R5, R14
+chosen: a sum that did not begin is stored | sub in:.text.sums @!P0 STG.E.64 /     STG.E.64
 undefined: a pair never used | drop in:.text.pair PLOP3.*line 47
 undefined: the last round's question | drop in:.text.pair PLOP3.*line 41
 undefined: the last round's pair | drop in:.text.pair SHF.R.U64 R0

@@ -160,6 +160,7 @@ OPERATION(word_of_truth, t_b2i(ts, A),
           node(ts, TK_ITE, 32, 0, 3, (Term *[]){A->a[0], number(ts, A->a[1]->k), number(ts, A->a[2]->k)},
                NULL))
 OPERATION(under, t_and(ts, t_under(ts, B, A), A), t_and(ts, A, B))
+OPERATION(both, t_both(ts, A, B), t_and(ts, A, B))
 
 static const struct {
     const char *name;
@@ -178,7 +179,7 @@ static const struct {
     ROW(funnel, WORDS),  ROW(carry, WORDS),       ROW(add64, WIDES),        ROW(sub64, WIDES),
     ROW(scale64, WIDES), ROW(low, WIDES),         ROW(high, WIDES),         ROW(shl64, WIDES),
     ROW(lshr64, WIDES),  ROW(ashr64, WIDES),      ROW(choose64, WIDES),     ROW(word_of_truth, TRUTHS),
-    ROW(under, TRUTHS),
+    ROW(under, TRUTHS),  ROW(both, TRUTHS),
 };
 
 /* ---- shapes ---- */
