@@ -18,6 +18,8 @@ set_tests_properties(test_isel_forms PROPERTIES LABELS diff)
 # LSAN_OPTIONS: as in tests/sim/jit
 add_test(NAME isel_forms_jit COMMAND test_isel_forms ${CMAKE_CURRENT_SOURCE_DIR}/isel_forms.txt jit)
 set_tests_properties(isel_forms_jit PROPERTIES LABELS "diff;slow" SKIP_RETURN_CODE 77 TIMEOUT 1200 ENVIRONMENT LSAN_OPTIONS=use_tls=0)
+add_test(NAME isel_forms_stencil COMMAND test_isel_forms ${CMAKE_CURRENT_SOURCE_DIR}/isel_forms.txt stencil)
+set_tests_properties(isel_forms_stencil PROPERTIES LABELS "diff;slow" SKIP_RETURN_CODE 77)
 foreach(engine gpu gpu-ptx)
   add_test(NAME ${engine}_forms COMMAND test_isel_forms ${CMAKE_CURRENT_SOURCE_DIR}/isel_forms.txt ${engine})
   set_tests_properties(${engine}_forms PROPERTIES LABELS gpu SKIP_RETURN_CODE 77 RESOURCE_LOCK card)

@@ -3,6 +3,8 @@
  * ones, another set for each of 96 threads.
  *   test_isel_forms FORMS           on the SIMT machine, for bru1
  *   test_isel_forms FORMS jit       on it, compiled at the first execution. Exit status 77: no libLLVM
+ *   test_isel_forms FORMS stencil   on it, as stencils from the first execution on. Exit status 77: none for
+ *                                   this host
  *   test_isel_forms FORMS gpu       on a card, compiled for it; gpu-ptx: compiled by the CUDA driver, so that
  *                                   it judges the reference interpreter. Statements that are not for this
  *                                   card are counted. Exit status 77: no card
@@ -131,6 +133,7 @@ typedef struct {
     const char *head;
     unsigned levels[2];
     bool compiles;
+    MachineStencils stencils;    /* instead of libLLVM */
     uint64_t executed, compiled; /* launches, and those that executed compiled code */
     bool skipped;                /* there is nothing that compiles */
 } Place;
@@ -182,7 +185,8 @@ static Outcome run(Place *place, const PtxModule *m, unsigned level, const uint8
     Binary *b = ok ? binary_read("kernel", c.image, c.image_bytes, d) : NULL;
     DiffOptions how = {.no_trace = true, .other = place->other};
     if (place->compiles)
-        how.machine.jit = machine_jit_open(&(MachineJitOptions){.after = 1, .quick = true});
+        how.machine.jit = machine_jit_open(
+            &(MachineJitOptions){.after = 1, .quick = !place->stencils, .stencils = place->stencils});
     ok = b && diff_validate(&p, m, b, &how, &r, d);
     place->executed++;
     if (place->compiles) {
@@ -245,7 +249,9 @@ static bool choose(Place *place, const char *engine, Diags *d) {
     GpuDevice device;
     static char head[64];
     *place = (Place){.head = ".version 8.8\n.target sm_100a", .levels = {0, 2}};
-    if (engine && strcmp(engine, "jit") == 0)
+    if (engine && strcmp(engine, "stencil") == 0)
+        place->stencils = MACHINE_STENCILS_ONLY;
+    if (engine && (place->stencils || strcmp(engine, "jit") == 0))
         return place->compiles = true;
     if (!engine)
         return true;
