@@ -361,6 +361,21 @@ static bool is_mapped(const LaneTrace *trace, const Def *def) {
     return false;
 }
 
+/* Does the machine come to any instruction of the statement? Under a false guard the last one writes nothing,
+ * as in a remainder that keeps its sign. */
+static bool comes_to(const LaneTrace *trace, const Def *def) {
+    const char *name = str_text(&trace->question->m->strings, trace->question->m->funcs[def->func].name);
+    const BinFunc *f = binary_find(trace->question->b, name);
+    for (uint32_t i = 0; i < trace->machine.n; i++) {
+        uint64_t pc;
+        const BinLoc *loc = loc_of(trace, trace->machine.at[i].index);
+        if (loc && loc->ptx_insn == def->insn + 1 &&
+            lane_func_of(trace, trace->machine.at[i].index, &pc) == f)
+            return true;
+    }
+    return false;
+}
+
 /* The earliest of all; not_executed: the machine never came to a statement that the PTX executed before. */
 static Pair first_pair(LaneTrace *trace, uint32_t last_ptx, bool *not_executed) {
     Defs p = {0}, m = {0};
@@ -381,7 +396,7 @@ static Pair first_pair(LaneTrace *trace, uint32_t last_ptx, bool *not_executed) 
             if (x.ptx && x.ptx->index <= last_ptx && (!best.ptx || x.ptx->index < best.ptx->index))
                 best = x;
         } else if (p.at[i].index <= last_ptx && (!absent || p.at[i].index < absent->index) &&
-                   is_mapped(trace, &p.at[i])) {
+                   is_mapped(trace, &p.at[i]) && !comes_to(trace, &p.at[i])) {
             absent = &p.at[i];
         }
         i = ni;

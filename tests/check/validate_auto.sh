@@ -318,6 +318,26 @@ damaged collatz 53 's/0x1, RZ/0x2, RZ/'
 damaged collatz 48 's/0x3, RZ/0x5, RZ/'
 damaged spmv 79 's/DMUL/DADD/'
 damaged spmv 56 's/0x1, RZ/0x2, RZ/'
+# what the last instruction of a remainder writes under a guard is executed, where the guard is false, too
+cat >remainder.ptx <<'END'
+.version 7.8
+.target sm_80
+.address_size 64
+.visible .entry remainder(.param .u64 out)
+{
+    .reg .b32 %r<6>;
+    .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    rem.s32 %r2, 100, %r1;
+    add.s32 %r3, %r2, 3;
+    mul.wide.u32 %rd2, %r1, 4;
+    add.u64 %rd3, %rd1, %rd2;
+    st.global.u32 [%rd3], %r3;
+    ret;
+}
+END
+samples=. damaged remainder 11 's/0x3, RZ/0x5, RZ/'
 
 # the same without a map, as of another compiler: the statement is found by the values that both have
 foreign() { # sample line sed-expression, of the PTX that the binary is made from
