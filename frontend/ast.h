@@ -96,6 +96,7 @@ typedef enum { SUB_NONE,
     SUB_GLOBAL_ADDRESS, SUB_RANK, SUB_BOX_DIM, SUB_GLOBAL_DIM, SUB_GLOBAL_STRIDE, SUB_ELEMENT_STRIDE, SUB_ELEMTYPE,
     SUB_INTERLEAVE_LAYOUT, SUB_SWIZZLE_MODE, SUB_SWIZZLE_ATOMICITY, SUB_FILL_MODE, /* tensormap.replace */
     SUB_SHR7, SUB_SHR15, SUB_PO,                                /* vmad: .po in sub2 */
+    SUB_ACC_F32,                                                /* multimem */
     SUB_OTHER } PtxSub;
 // clang-format on
 // clang-format off

@@ -41,6 +41,9 @@ void simmem_free(SimMemory *mem) {
     str_free(&mem->names);
     mem_free(mem->pieces);
     mem_free(mem->textures);
+    for (uint32_t i = 0; i < mem->nmulticasts; i++)
+        mem_free(mem->multicasts[i].replicas);
+    mem_free(mem->multicasts);
     mem_free(mem);
 }
 
@@ -99,6 +102,11 @@ static uint64_t next_address(const SimMemory *mem, uint64_t size_bytes) {
     return past / SIM_BORDER_BYTES * SIM_BORDER_BYTES - SIM_ALLOC_ALIGN;
 }
 
+/* Where the next one may begin, behind what ends there. */
+static uint64_t room_behind(uint64_t end) {
+    return (end + SIM_GUARD_BYTES + SIM_ALLOC_ALIGN - 1) / SIM_ALLOC_ALIGN * SIM_ALLOC_ALIGN;
+}
+
 uint64_t simmem_alloc(SimMemory *mem, const char *name, uint64_t size_bytes) {
     if (size_bytes == 0 || size_bytes > MAX_ALLOC_BYTES)
         return 0;
@@ -106,8 +114,7 @@ uint64_t simmem_alloc(SimMemory *mem, const char *name, uint64_t size_bytes) {
     SimAlloc a = {.address = next_address(mem, size_bytes), .size_bytes = size_bytes};
     alloc_begin(mem, &a, name ? name : "");
     mem->allocs[mem->nallocs++] = a;
-    uint64_t end = a.address + size_bytes + SIM_GUARD_BYTES;
-    mem->next_address = (end + SIM_ALLOC_ALIGN - 1) / SIM_ALLOC_ALIGN * SIM_ALLOC_ALIGN;
+    mem->next_address = room_behind(a.address + size_bytes);
     return a.address;
 }
 
@@ -132,10 +139,39 @@ bool simmem_map(SimMemory *mem, void *host, uint64_t size) {
     memset(a.written, 0xff, written_bytes(size));
     memmove(mem->allocs + at + 1, mem->allocs + at, (mem->nallocs++ - at) * sizeof *mem->allocs);
     mem->allocs[at] = a;
-    uint64_t end =
-        (a.address + size + SIM_GUARD_BYTES + SIM_ALLOC_ALIGN - 1) / SIM_ALLOC_ALIGN * SIM_ALLOC_ALIGN;
+    uint64_t end = room_behind(a.address + size);
     mem->next_address = end > mem->next_address ? end : mem->next_address;
     return true;
+}
+
+static void keep_multicast(SimMemory *mem, const SimMulticast *from) {
+    mem->multicasts = mem_resize(mem->multicasts, (mem->nmulticasts + 1) * sizeof *mem->multicasts);
+    SimMulticast *object = &mem->multicasts[mem->nmulticasts++];
+    *object = *from;
+    object->name = str_text(&mem->names, str_intern_z(&mem->names, from->name));
+    object->replicas = mem_alloc(from->nreplicas * sizeof *from->replicas);
+    memcpy(object->replicas, from->replicas, from->nreplicas * sizeof *from->replicas);
+}
+
+uint64_t simmem_add_multicast(SimMemory *mem, const char *name, const uint64_t *replicas, uint32_t nreplicas,
+                              uint64_t size_bytes) {
+    for (uint32_t k = 0; k < nreplicas; k++)
+        if (!simmem_find(mem, replicas[k], size_bytes))
+            return 0;
+    SimMulticast object = {next_address(mem, size_bytes), size_bytes, name, (uint64_t *)(uintptr_t)replicas,
+                           nreplicas};
+    keep_multicast(mem, &object);
+    mem->next_address = room_behind(object.address + size_bytes);
+    return object.address;
+}
+
+const SimMulticast *simmem_multicast(const SimMemory *mem, uint64_t address, uint64_t size_bytes) {
+    for (uint32_t i = 0; i < mem->nmulticasts; i++) {
+        const SimMulticast *object = &mem->multicasts[i];
+        if (size_bytes <= object->size_bytes && address - object->address <= object->size_bytes - size_bytes)
+            return object;
+    }
+    return NULL;
 }
 
 bool simmem_remove(SimMemory *mem, uint64_t address) {
@@ -190,6 +226,8 @@ SimMemory *simmem_clone(const SimMemory *mem) {
     memory->nnumbers = mem->nnumbers;
     for (uint32_t i = 0; i < mem->ntextures; i++)
         simmem_add_texture(memory, &mem->textures[i]);
+    for (uint32_t i = 0; i < mem->nmulticasts; i++)
+        keep_multicast(memory, &mem->multicasts[i]);
     if (mem->npieces) {
         memory->pieces = mem_alloc(mem->npieces * sizeof *mem->pieces);
         memcpy(memory->pieces, mem->pieces, mem->npieces * sizeof *mem->pieces);

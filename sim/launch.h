@@ -54,6 +54,16 @@ typedef struct {
     void *block;         /* what holds data, NULL if borrowed */
 } SimAlloc;
 
+/* A multicast object: memory at addresses of its own that is several others at once, its replicas, each an
+ * allocation or a part of one. What is stored there is stored in all of them; a reduction of what they hold
+ * is all that can be loaded. Nothing else finds an allocation at its addresses. */
+typedef struct {
+    uint64_t address, size_bytes;
+    const char *name;   /* the memory's */
+    uint64_t *replicas; /* [nreplicas], their addresses */
+    uint32_t nreplicas;
+} SimMulticast;
+
 typedef struct {
     SimAlloc *allocs; /* ascending addresses */
     uint32_t nallocs, cap;
@@ -69,6 +79,8 @@ typedef struct {
     uint32_t npieces, pieces_cap;
     SimTexture *textures; /* [0] is number 1 */
     uint32_t ntextures;
+    SimMulticast *multicasts;
+    uint32_t nmulticasts;
     const struct SimNumber { /* what the code that ran stores for the address of a function; another's */
         uint64_t number, address;
         uint64_t place; /* only there, 0: anywhere */
@@ -110,6 +122,16 @@ uint64_t simmem_add_texture(SimMemory *mem, const SimTexture *texture);
 uint64_t simmem_texture_handle(const SimMemory *mem, const char *name); /* 0 if there is none */
 /* What the number in the low bits of a handle stands for, or the number of a sampler; NULL if nothing. */
 const SimTexture *simmem_texture(const SimMemory *mem, uint32_t number);
+
+/* One more multicast object of replicas that are that large; its address, 0: a replica is no allocation. */
+uint64_t simmem_add_multicast(SimMemory *mem, const char *name, const uint64_t *replicas, uint32_t nreplicas,
+                              uint64_t size_bytes);
+/* The multicast object that has all of [address, address + size_bytes), or NULL. */
+const SimMulticast *simmem_multicast(const SimMemory *mem, uint64_t address, uint64_t size_bytes);
+/* Where replica k has what is meant by an address of the object. */
+static inline uint64_t simmem_replica(const SimMulticast *object, uint32_t k, uint64_t address) {
+    return object->replicas[k] + (address - object->address);
+}
 
 /* The heap of device code: malloc and free of a thread. It is an allocation of its own that simmem_make_heap
  * makes unless it is there (false: the host has no memory), and lives as long as the memory, over launches.

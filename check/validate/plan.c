@@ -165,7 +165,19 @@ static bool add_tensor_ref(Plan *plan, const char *name, Diags *d) {
     return true;
 }
 
+static bool add_multicast_ref(Plan *plan, const char *name, Diags *d) {
+    uint32_t index = plan_find_multicast(plan, name);
+    if (!index)
+        return plan_error(
+            plan, d,
+            arena_printf(&plan->arena, "argument 'multi:%s': no multicast object of that name", name));
+    VEC_ADD(&plan->arena, &last_launch(plan)->args, ((PlanArg){.is_multicast = true, .buffer = index - 1}));
+    return true;
+}
+
 bool plan_add_arg(Plan *plan, const char *text, Diags *d) {
+    if (strncmp(text, "multi:", 6) == 0)
+        return add_multicast_ref(plan, text + 6, d);
     if (strncmp(text, "tmap:", 5) == 0)
         return add_tensor_ref(plan, text + 5, d);
     if (strncmp(text, "tex:", 4) == 0)
@@ -313,7 +325,7 @@ SimMemory *plan_memory(Plan *plan, Diags *d) {
     for (uint32_t i = 0; good && i < plan->buffers.n; i++)
         if (plan_init_waits(&plan->buffers.at[i]))
             good = plan_init_addresses(plan, &plan->buffers.at[i], mem, d);
-    good = good && make_tensors(plan, mem, d);
+    good = good && make_tensors(plan, mem, d) && plan_make_multicasts(plan, mem, d);
     for (uint32_t i = 0; good && i < plan->launches.n;
          i++) /* behind the buffers, which stay where they are */
         if (plan->launches.at[i].cooperative && !simmem_make_workspace(mem))
@@ -387,7 +399,7 @@ bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const
             map.bytes = (const uint8_t *)plan->tensors.at[arg->buffer].words;
             arg = &map;
         }
-        bool whole = arg->is_buffer || arg->is_texture || arg->is_tensor;
+        bool whole = arg->is_buffer || arg->is_texture || arg->is_tensor || arg->is_multicast;
         uint32_t size = whole ? 8 : arg->size_bytes;
         if (params[i].is_handle) /* of which a file has the lower half, or, where no code reads it, nothing */
             size = arg->is_texture || (!whole && size == 8) ? params[i].size_bytes : size;
@@ -396,14 +408,15 @@ bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const
                            kernel,
                            arena_printf(&plan->arena, "argument %u has %u bytes, the parameter %u", i, size,
                                         params[i].size_bytes));
-        if (arg->is_buffer || arg->is_tensor)
+        if (arg->is_buffer || arg->is_tensor || arg->is_multicast)
             address_at[naddresses++] = params[i].offset_bytes;
         if (arg->is_texture && !params[i].is_handle)
             handles[nhandles++] = (LaunchHandle){params[i].offset_bytes, arg->uses};
-        uint64_t address = arg->is_texture  ? plan->textures.at[arg->buffer].handle
-                           : arg->is_tensor ? plan->tensors.at[arg->buffer].address
-                           : arg->is_buffer ? plan->buffers.at[arg->buffer].address + arg->offset_bytes
-                                            : 0;
+        uint64_t address = arg->is_texture     ? plan->textures.at[arg->buffer].handle
+                           : arg->is_tensor    ? plan->tensors.at[arg->buffer].address
+                           : arg->is_multicast ? plan->multicasts.at[arg->buffer].address
+                           : arg->is_buffer    ? plan->buffers.at[arg->buffer].address + arg->offset_bytes
+                                               : 0;
         for (unsigned k = 0; k < size; k++)
             out[params[i].offset_bytes + k] = (uint8_t)(whole ? address >> (8 * k) : arg->bytes[k]);
         for (uint32_t at = 0; !whole && size > 8 && at + 8 <= size; at += 8)

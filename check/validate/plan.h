@@ -42,9 +42,15 @@ typedef struct {
     SrcLoc loc;                   /* in Plan.source */
 } PlanTensor;
 
-typedef struct {                           /* one kernel argument */
-    bool is_buffer, is_texture, is_tensor; /* buffer: of a texture or tensor map its number */
-    uint32_t buffer;
+typedef struct {
+    const char *name;
+    VEC(uint32_t) replicas; /* buffers of one size */
+    uint64_t address;       /* set by plan_memory */
+} PlanMulticast;
+
+typedef struct { /* one kernel argument */
+    bool is_buffer, is_texture, is_tensor, is_multicast;
+    uint32_t buffer;       /* of what is no buffer its number */
     uint64_t offset_bytes; /* into the buffer */
     const uint8_t *bytes;  /* value */
     uint32_t size_bytes;
@@ -87,6 +93,7 @@ typedef struct {
     VEC(PlanBuffer) buffers;
     VEC(PlanTexture) textures;
     VEC(PlanTensor) tensors;
+    VEC(PlanMulticast) multicasts;
     VEC(PlanLaunch) launches;
     VEC(PlanCheck) checks;
     Fills *fills;          /* contents that are kept for further memories, or NULL */
@@ -113,6 +120,9 @@ const Scalar *plan_element_at(const Plan *plan, uint64_t address, uint64_t offse
 
 uint32_t plan_find_texture(const Plan *plan, const char *name); /* index + 1, or 0 */
 uint32_t plan_find_tensor(const Plan *plan, const char *name);
+uint32_t plan_find_multicast(const Plan *plan, const char *name);
+/* The multicast objects of the plan in the memory that has its buffers; sets their addresses. E0504. */
+bool plan_make_multicasts(Plan *plan, SimMemory *mem, Diags *diags);
 /* Names of SimTensorType, of SimTensorMap.swizzle and .nan_fill; they end with NULL. */
 extern const char *const plan_tensor_types[], *const plan_tensor_swizzles[], *const plan_tensor_fills[];
 

@@ -274,13 +274,13 @@ int plan_choice(const cJSON *item, const char *const *names) {
 }
 
 static bool read_root(Json *json, const cJSON *root) {
-    static const char *const keys[] = {"module",   "buffers", "textures", "tensormaps",
-                                       "launches", "checks",  NULL};
+    static const char *const keys[] = {"module",     "buffers",  "textures", "tensormaps",
+                                       "multicasts", "launches", "checks",   NULL};
     static const struct {
         const char *name;
         bool is_list;
-    } parts[] = {
-        {"buffers", false}, {"textures", false}, {"tensormaps", false}, {"launches", true}, {"checks", true}};
+    } parts[] = {{"buffers", false},    {"textures", false}, {"tensormaps", false},
+                 {"multicasts", false}, {"launches", true},  {"checks", true}};
     const cJSON *item, *module = cJSON_GetObjectItemCaseSensitive(root, "module");
     json->plan->loc = json_loc(root);
     if (!cJSON_IsObject(root))
@@ -315,6 +315,11 @@ static bool read_root(Json *json, const cJSON *root) {
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(root, "tensormaps")) {
         json->plan->loc = json_loc(item);
         if (!plan_read_tensor(json->plan, json->source, item, json->d))
+            return false;
+    }
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(root, "multicasts")) {
+        json->plan->loc = json_loc(item);
+        if (!plan_read_multicast(json->plan, json->source, item, json->d))
             return false;
     }
     cJSON_ArrayForEach(

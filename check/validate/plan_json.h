@@ -15,4 +15,6 @@ int plan_choice(const cJSON *item, const char *const *names);
 bool plan_read_texture(Plan *plan, const Source *source, const cJSON *o, Diags *d);
 /* The same of "tensormaps" (plan_tensor.c). */
 bool plan_read_tensor(Plan *plan, const Source *source, const cJSON *o, Diags *d);
+/* The same of "multicasts" (plan_multicast.c). */
+bool plan_read_multicast(Plan *plan, const Source *source, const cJSON *o, Diags *d);
 #endif

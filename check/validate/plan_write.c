@@ -123,6 +123,8 @@ static void add_arg(cJSON *list, Plan *scratch, const Plan *plan, const PlanArg 
         text = arena_printf(&scratch->arena, "tex:%s", plan->textures.at[arg->buffer].name);
     } else if (arg->is_tensor) {
         text = arena_printf(&scratch->arena, "tmap:%s", plan->tensors.at[arg->buffer].name);
+    } else if (arg->is_multicast) {
+        text = arena_printf(&scratch->arena, "multi:%s", plan->multicasts.at[arg->buffer].name);
     } else if (arg->is_buffer) {
         text = arena_printf(&scratch->arena, arg->offset_bytes ? "%s+%llu" : "%s",
                             plan->buffers.at[arg->buffer].name, (unsigned long long)arg->offset_bytes);
@@ -161,6 +163,13 @@ char *plan_print_json(const Plan *plan) {
         cJSON *tensors = json_add_object(root, "tensormaps");
         for (uint32_t i = 0; i < plan->tensors.n; i++)
             add_tensor(tensors, plan, &plan->tensors.at[i]);
+    }
+    cJSON *multicasts = plan->multicasts.n ? json_add_object(root, "multicasts") : NULL;
+    for (uint32_t i = 0; i < plan->multicasts.n; i++) {
+        const PlanMulticast *object = &plan->multicasts.at[i];
+        cJSON *replicas = json_add_list(multicasts, object->name);
+        for (uint32_t k = 0; k < object->replicas.n; k++)
+            json_append(replicas, json_text(plan->buffers.at[object->replicas.at[k]].name));
     }
     for (uint32_t i = 0; i < plan->launches.n; i++) {
         const PlanLaunch *launch = &plan->launches.at[i];

@@ -60,9 +60,10 @@ static unsigned order_of(const PtxInsn *in) {
     unsigned o = sel_mem_order(in);
     if (o != MemOrder_WEAK)
         return o;
-    return in->scope == SCOPE_CTA   ? MemOrder_STRONG_SM
-           : in->scope == SCOPE_SYS ? MemOrder_STRONG_SYS
-                                    : MemOrder_STRONG_GPU;
+    bool everywhere = in->op == PTX_MULTIMEM && in->scope == SCOPE_NONE;
+    return in->scope == SCOPE_CTA                 ? MemOrder_STRONG_SM
+           : in->scope == SCOPE_SYS || everywhere ? MemOrder_STRONG_SYS
+                                                  : MemOrder_STRONG_GPU;
 }
 
 /* Where a generic operation may be refused. A compare-and-swap is as EXCH is: of 128 bits neither, as
@@ -456,6 +457,36 @@ bool isel_membar(Sel *s, const PtxInsn *in) {
         sel_emit(s, OT_FENCE_VIEW_ASYNC, MSET(FENCE_VIEW_ASYNC, space, ViewSpace_S), 0, NULL);
     if (in->space == SP_GLOBAL || in->space == SP_NONE)
         sel_emit(s, OT_FENCE_VIEW_ASYNC, MSET(FENCE_VIEW_ASYNC, space, ViewSpace_G), 0, NULL);
+    return true;
+}
+
+/* At the address of a multicast object: the machine's operations alone, for a loop around a compare-and-swap
+ * knows what one replica held. Halves go two at a time. */
+bool isel_multimem_red(Sel *sel, const PtxInsn *in) {
+    Atom atom = {.sel = sel, .in = in, .t = sel_type(in)};
+    unsigned op, type, n = in->vec, together = 1;
+    Address first;
+    if (!sel_address(sel, in, &in->operands[0], SP_GLOBAL, &first) || !sel_atom_op(in->atom, &op))
+        return false;
+    if (atom.t == TY_F16 || atom.t == TY_BF16) {
+        atom.t = atom.t == TY_F16 ? TY_F16X2 : TY_BF16X2;
+        together = 2;
+    }
+    atom.bytes = ptx_type_bytes(atom.t);
+    native_type(&atom,
+                &type); /* minima and maxima of halves too, which other addresses do not have everywhere */
+    if (in->sem == SEM_RELEASE)
+        sel_fence(sel, in, false);
+    const PtxOperand *source = &in->operands[1];
+    for (unsigned k = 0; k < n / together; k++) {
+        const PtxOperand *element = source->kind == PO_VEC ? &source->vec[together * k] : source;
+        Wide data = sel_src(sel, element, atom.bytes / together);
+        if (together == 2)
+            data.w[0] = sel_prmt(sel, sel_value(sel, data.w[0]), op_imm(0x5410),
+                                 sel_value(sel, sel_src(sel, element + 1, 2).w[0]));
+        atom.address = k ? sel_address_behind(sel, &first, k * atom.bytes) : first;
+        emit_native(&atom, op, type, sel_wide_vec(sel, data), NULL);
+    }
     return true;
 }
 

@@ -638,6 +638,45 @@ bool isel_st(Sel *sel, const PtxInsn *in) {
     return true;
 }
 
+bool isel_multimem_st(Sel *sel, const PtxInsn *in) { return isel_st(sel, in); }
+
+/* The machine has it of vectors of up to 16 bytes; its types of halves are by words. */
+bool isel_multimem_ld_reduce(Sel *sel, const PtxInsn *in) {
+    static const uint8_t halves[] = {[1] = AtomType_F16x2, [2] = AtomType_F16x4, [4] = AtomType_F16x8},
+                         brains[] = {[1] = AtomType_BF16x2, [2] = AtomType_BF16x4, [4] = AtomType_BF16x8},
+                         floats[] = {[1] = AtomType_F32, [2] = AtomType_F32x2, [4] = AtomType_F32x4};
+    static const uint8_t ops[] = {
+        [ATOM_ADD] = ReplicaOp_ADD, [ATOM_MIN] = ReplicaOp_MIN, [ATOM_MAX] = ReplicaOp_MAX,
+        [ATOM_AND] = ReplicaOp_AND, [ATOM_OR] = ReplicaOp_OR,   [ATOM_XOR] = ReplicaOp_XOR};
+    PtxType t = sel_type(in);
+    unsigned words = ptx_type_bytes(t) * num_elements(in) / 4, type;
+    Address a;
+    if (!sel_address(sel, in, &in->operands[1], SP_GLOBAL, &a))
+        return false;
+    switch (t) {
+    case TY_F16:
+    case TY_F16X2: type = halves[words]; break;
+    case TY_BF16:
+    case TY_BF16X2: type = brains[words]; break;
+    case TY_F32: type = floats[words]; break;
+    case TY_F64: type = AtomType_F64; break;
+    case TY_S32: type = AtomType_S32; break;
+    case TY_S64: type = AtomType_S64; break;
+    default: type = words == 2 ? AtomType_U64 : AtomType_U32;
+    }
+    unsigned op = in->sub == SUB_ACC_F32 ? ReplicaOp_F32ADD : ops[in->atom];
+    Operand src[3] = {a.base, op_none(), op_imm((uint32_t)a.offset)}, w[4];
+    Operand d =
+        sel_emit_dst(sel, OT_LDGMC, MSET(LDGMC, e, MemAddr_E) | MSET(LDGMC, op, op) | MSET(LDGMC, type, type),
+                     0, RF_R, words, 3, src);
+    ir_inst(sel->f, sel_last(sel))->flags |= IF_MEMORY | IF_SIDE_EFFECT | IF_OBSERVING;
+    for (unsigned k = 0; k < words; k++)
+        w[k] = sel_part(sel, d, k);
+    if (in->sem == SEM_ACQUIRE)
+        sel_acquire(sel, in, false);
+    return write_loaded(sel, in, w);
+}
+
 /* ---- cp.async ---- */
 
 /* The first `bytes` bytes are read, the rest is zero. A word of which only some are wanted is read as a

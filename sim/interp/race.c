@@ -267,7 +267,8 @@ static bool releases(const PtxInsn *in) {
     return in->sem == SEM_RELEASE || in->sem == SEM_ACQ_REL || in->sem == SEM_SC;
 }
 bool interp_is_strong(const PtxInsn *in) {
-    return in->op == PTX_ATOM || in->op == PTX_RED || in->sem == SEM_VOLATILE || in->sem == SEM_RELAXED ||
+    bool red = in->op == PTX_RED || (in->op == PTX_MULTIMEM && in->atom != ATOM_NONE && !in->ndst);
+    return in->op == PTX_ATOM || red || in->sem == SEM_VOLATILE || in->sem == SEM_RELAXED ||
            in->sem == SEM_MMIO || acquires(in) || releases(in);
 }
 

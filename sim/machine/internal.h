@@ -440,6 +440,9 @@ uint64_t machine_mem_address(const Warp *warp, const Dec *dec,
 typedef enum { ACC_NONE, ACC_LOAD, ACC_STORE, ACC_ATOMIC } AccessKind;
 AccessKind machine_mem_access_kind(unsigned optype);
 /* Does an ATOM of this generic address do nothing, and say so in its predicate? */
+/* Operands and elements of an atomic operation; what ops/multicast.c reads has them, too. */
+bool machine_bind_atomic(struct Bind *bind, MemSpace space, uint32_t op, uint32_t type, uint32_t e, bool desc,
+                         uint32_t stride);
 bool machine_atom_refuses(const Warp *warp, const Dec *dec, uint64_t address);
 /* What an atomic operation (AtomOp, AtomType) makes of the old value; global: it flushes .f32. */
 uint64_t machine_atom_result(uint32_t op, uint32_t type, uint64_t old, uint64_t v, bool global);

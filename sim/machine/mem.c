@@ -232,13 +232,18 @@ int machine_mem_store_slow(Warp *w, Dec *dec, uint32_t g) {
         unsigned lane = low_lane(g);
         MemRef ref;
         uint32_t data[4];
-        int status = machine_mem_ref(w, dec, lane, (MemSpace)dec->imm[1], machine_mem_address(w, dec, lane),
-                                     size, true, &ref);
-        if (status != RUN_OK)
-            return status;
+        uint64_t address = machine_mem_address(w, dec, lane);
+        const SimMulticast *object = simmem_multicast(w->run->mem, address, size);
         for (unsigned k = 0; k < words; k++)
             data[k] = v[k * 32 + lane];
-        machine_mem_store(w, lane, &ref, size, data);
+        for (uint32_t k = 0; k < (object ? object->nreplicas : 1); k++) {
+            int status =
+                machine_mem_ref(w, dec, lane, (MemSpace)dec->imm[1],
+                                object ? simmem_replica(object, k, address) : address, size, true, &ref);
+            if (status != RUN_OK)
+                return status;
+            machine_mem_store(w, lane, &ref, size, data);
+        }
     }
     return RUN_OK;
 }

@@ -177,32 +177,43 @@ bool machine_atom_refuses(const Warp *warp, const Dec *dec, uint64_t address) {
     return dec->mem.refused & place;
 }
 
+/* The lane's operation at one place; `old` gets what was there. */
+static void atom_at(Warp *warp, const Dec *dec, unsigned lane, MemRef *ref, uint32_t olds[4]) {
+    unsigned size = dec->size, element = dec->mem.element_bytes;
+    if (element == 16)
+        atom_wide(warp, dec, lane, ref, olds);
+    for (unsigned at = 0; element < 16 && at < size / 4; at += element / 4) {
+        uint64_t old = atom_element(warp, dec, lane, at, element, ref);
+        if (dec->mem.op == OP_CAST_SPIN)
+            old = old == atom_operand(dec_src(warp, dec, 2), lane, at, element);
+        memcpy(&olds[at], &old, element);
+        ref->offset += element;
+        if (ref->bytes)
+            ref->bytes += element;
+    }
+}
+
 static int op_atomic(Warp *warp, Dec *dec, uint32_t g) {
     uint32_t olds[32][4], done = 0;
-    unsigned size = dec->size, element = dec->mem.element_bytes;
+    unsigned size = dec->size;
     for (uint32_t m = g; m; m &= m - 1) {
         unsigned lane = low_lane(m);
         MemRef ref;
         uint64_t address = machine_mem_address(warp, dec, lane);
-        int status = machine_mem_ref(warp, dec, lane, (MemSpace)dec->imm[1], address, size, true, &ref);
-        if (status != RUN_OK)
-            return status;
-        if (machine_atom_refuses(warp, dec,
-                                 address)) { /* of the result nothing is known: it is not what was there */
-            memset(olds[lane], 0xa5, sizeof olds[lane]);
-            continue;
-        }
-        done |= 1u << lane;
-        if (element == 16)
-            atom_wide(warp, dec, lane, &ref, olds[lane]);
-        for (unsigned at = 0; element < 16 && at < size / 4; at += element / 4) {
-            uint64_t old = atom_element(warp, dec, lane, at, element, &ref);
-            if (dec->mem.op == OP_CAST_SPIN)
-                old = old == atom_operand(dec_src(warp, dec, 2), lane, at, element);
-            memcpy(&olds[lane][at], &old, element);
-            ref.offset += element;
-            if (ref.bytes)
-                ref.bytes += element;
+        const SimMulticast *object =
+            dec->optype == OT_RED ? simmem_multicast(warp->run->mem, address, size) : NULL;
+        for (uint32_t k = 0; k < (object ? object->nreplicas : 1); k++) {
+            uint64_t at = object ? simmem_replica(object, k, address) : address;
+            int status = machine_mem_ref(warp, dec, lane, (MemSpace)dec->imm[1], at, size, true, &ref);
+            if (status != RUN_OK)
+                return status;
+            if (machine_atom_refuses(warp, dec,
+                                     at)) { /* of the result nothing is known: it is not what was there */
+                memset(olds[lane], 0xa5, sizeof olds[lane]);
+                continue;
+            }
+            done |= 1u << lane;
+            atom_at(warp, dec, lane, &ref, olds[lane]);
         }
     }
     if (dec->optype == OT_RED)
@@ -239,8 +250,8 @@ static bool has_operation(uint32_t op, uint32_t type) {
     }
 }
 
-static bool bind_atomic(Bind *bind, MemSpace space, uint32_t op, uint32_t type, uint32_t e, bool desc,
-                        uint32_t stride) {
+bool machine_bind_atomic(Bind *bind, MemSpace space, uint32_t op, uint32_t type, uint32_t e, bool desc,
+                         uint32_t stride) {
     static const uint8_t shift[4] = {0, 2, 3, 4};
     Dec *dec = bind->d;
     unsigned size = isa_access_bytes(bind->in);
@@ -275,7 +286,7 @@ static bool bind_atomic(Bind *bind, MemSpace space, uint32_t op, uint32_t type, 
         uint32_t m = b->in->mods, type = MGET(name, type, m);                                                \
         return type >= sizeof elements / sizeof *elements                                                    \
                    ? bind_fail(b, "undefined type")                                                          \
-                   : bind_atomic(b, space, MGET(name, op, m), type, E, DESC, STRIDE);                        \
+                   : machine_bind_atomic(b, space, MGET(name, op, m), type, E, DESC, STRIDE);                \
     }
 BIND_ATOM(ATOMG, MS_GLOBAL, MGET(ATOMG, e, m), MGET(ATOMG, desc, m), 0)
 BIND_ATOM(ATOM, MS_GENERIC, MGET(ATOM, e, m), MGET(ATOM, desc, m), 0)
@@ -287,7 +298,8 @@ BIND_ATOM(ATOMS, MS_SHARED, 0, false, MGET(ATOMS, stride, m))
         uint32_t m = b->in->mods, type = MGET(name, type, m);                                                \
         if (type != CasType_U32 && type != CasType_U64 && (type != CasType_B128 || (MODE) != OP_CAS))        \
             return bind_fail(b, "undefined type");                                                           \
-        return bind_atomic(b, space, MODE, type == CasType_B128 ? AtomType_B128 : type, E, false, STRIDE);   \
+        return machine_bind_atomic(b, space, MODE, type == CasType_B128 ? AtomType_B128 : type, E, false,    \
+                                   STRIDE);                                                                  \
     }
 BIND_CAS(ATOMG_CAS, MS_GLOBAL, MGET(ATOMG_CAS, e, m), 0, OP_CAS)
 BIND_CAS(ATOM_CAS, MS_GENERIC, MGET(ATOM_CAS, e, m), 0,

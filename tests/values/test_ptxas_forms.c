@@ -49,6 +49,7 @@ static const struct {
     {PTX_BARRIER, "", "communication of threads", ""},
     {PTX_MBARRIER, "", "communication of threads", ""},
     {PTX_CP, "", "asynchronous", ""},
+    {PTX_MULTIMEM, "", "several memories: tests/sim/multimem", ""},
     {PTX_CREATEPOLICY, "", "a value that means something to one kind of machine", ""},
     {PTX_LD, "::entry", "parameters are not where the addresses point", ""},
     {PTX_LD, "::func", "parameters are not where the addresses point", ""},
