@@ -95,7 +95,7 @@ static bool is_positive(const Term *cube) { return rest_of(cube) == cube->a[1]; 
 
 /* The literals that both have. */
 static Term *common(Terms *ts, Term *one, Term *two) {
-    if (one == ts->truth || two == ts->truth)
+    if (one->kind != TK_ITE || two->kind != TK_ITE) /* also where steps have run out, and no term is right */
         return ts->truth;
     if (one->a[0] != two->a[0])
         return one->a[0]->id < two->a[0]->id ? common(ts, rest_of(one), two) : common(ts, one, rest_of(two));

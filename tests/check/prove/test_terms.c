@@ -270,6 +270,31 @@ static void one_term_for_equal_values(void **state) {
     term_free(&ts);
 }
 
+/* Wherever the steps run out, what is made of a condition comes to an end. */
+static void steps_run_out(void **state) {
+    (void)state;
+    for (uint64_t limit = 0; limit < 400; limit++) {
+        Terms ts;
+        term_init(&ts);
+        Term *x = t_var(&ts, 32, term_name(&ts, "x"), 0), *p[7];
+        for (unsigned k = 0; k < 7; k++)
+            p[k] = t_slt(&ts, t_var(&ts, 32, term_name(&ts, "%c", 'a' + (int)k), 0), x);
+        Term *cond = t_ite(&ts, p[1], t_and(&ts, t_not(&ts, p[2]), p[3]),
+                           t_and(&ts, t_not(&ts, p[3]), t_not(&ts, p[4])));
+        cond = t_and(&ts, t_not(&ts, p[0]), cond);
+        Term *value = x;
+        for (unsigned k = 0; k < 7; k++)
+            value = t_mul(&ts, t_ite(&ts, p[k], value, t_const(&ts, 32, 10 + k)), x);
+        Term *other = t_ult(&ts, value, x);
+        term_recover(&ts);
+        ts.max_steps = limit;
+        Term *under = t_under(&ts, value, cond);
+        assert_true(ts.overflow || under != value);
+        t_both(&ts, other, cond);
+        term_free(&ts);
+    }
+}
+
 /* Stores to different places, and stores that exclude each other, may change places; others may not. */
 static void order_of_events(void **state) {
     (void)state;
@@ -331,8 +356,8 @@ static void places_of_variables(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_expressions), cmocka_unit_test(what_a_launch_shows),
+        cmocka_unit_test(random_expressions),        cmocka_unit_test(what_a_launch_shows),
         cmocka_unit_test(one_term_for_equal_values), cmocka_unit_test(order_of_events),
-        cmocka_unit_test(places_of_variables)};
+        cmocka_unit_test(places_of_variables),       cmocka_unit_test(steps_run_out)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
