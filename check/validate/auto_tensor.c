@@ -1,8 +1,8 @@
 /* Tensor maps for launches that are inferred: one for each parameter by which the kernel copies tensors. The
  * statement says how many dimensions the tensor has; how many bytes a box has follows from what the mbarrier
- * object is told to wait for, shared by the copies behind that statement, or from the variable in shared
- * memory that is copied; the rest is invented. The tensor is four boxes long in each of the dimensions that a
- * box has. SPDX-License-Identifier: MIT */
+ * object is told to wait for, shared by the copies behind or in front of that statement, as far apart as they
+ * lie, or from the variable in shared memory that is copied; the rest is invented. The tensor is four boxes
+ * long in each of the dimensions that a box has. SPDX-License-Identifier: MIT */
 #include "check/validate/auto_search.h"
 #include "frontend/texture.h"
 #include <string.h>
@@ -35,6 +35,64 @@ static uint64_t variable_bytes(const AutoSearch *search, const PtxFunc *f, const
 
 static bool is_load(const PtxInsn *insn) { return ptx_copies_tensor(insn) && !insn->operands[0].nvec; }
 
+/* Does the kernel say what it waits for in front of its copies? Libraries have both orders. */
+static bool is_announced(const AutoSearch *search, const PtxFunc *f) {
+    for (uint32_t i = 0; i < f->ninsns; i++) {
+        if (ptx_expected_bytes(search->m, &f->insns[i]))
+            return true;
+        if (is_load(&f->insns[i]))
+            return false;
+    }
+    return true;
+}
+
+typedef struct { /* where a copy begins in shared memory: behind a symbol or what a register holds */
+    uint32_t reg, sym;
+    int64_t offset;
+} Place;
+
+static Place place_of(const PtxFunc *f, const PtxOperand *operand) {
+    Place place = {operand->reg, operand->sym, operand->imm};
+    enum { MOST_STEPS = 4 };
+    for (unsigned step = 0; place.reg && step < MOST_STEPS; step++) {
+        const PtxInsn *writer = auto_only_writer(f, place.reg);
+        const PtxOperand *from = writer ? &writer->operands[1] : NULL;
+        if (writer && writer->op == PTX_MOV && from->kind == PO_SYM)
+            place = (Place){0, from->sym, place.offset + from->imm};
+        else if (writer && writer->op == PTX_ADD && from->kind == PO_REG &&
+                 writer->operands[2].kind == PO_IMM)
+            place = (Place){from->reg, 0, place.offset + writer->operands[2].imm};
+        else
+            break;
+    }
+    return place;
+}
+
+/* What the copy at `at` has of the bytes that those of statements [from, end) share: as far as to where the
+ * next one begins, of the last the rest; else as much as every other. */
+static uint64_t share(const PtxFunc *f, uint32_t at, uint32_t from, uint32_t end, uint64_t total) {
+    Place own = place_of(f, &f->insns[at].operands[0]);
+    uint64_t to_next = 0, others = 0, ncopies = 0;
+    int64_t first = own.offset, last = own.offset;
+    bool one_base = true;
+    for (uint32_t i = from; i < end; i++) {
+        if (!is_load(&f->insns[i]))
+            continue;
+        Place place = place_of(f, &f->insns[i].operands[0]);
+        int64_t ahead = place.offset - own.offset;
+        ncopies++;
+        one_base &= place.reg == own.reg && place.sym == own.sym && (ahead != 0 || i == at);
+        if (ahead > 0 && (!to_next || (uint64_t)ahead < to_next))
+            to_next = (uint64_t)ahead;
+        first = place.offset < first ? place.offset : first;
+        last = place.offset > last ? place.offset : last;
+    }
+    others = (uint64_t)(last - first);
+    if (one_base && others < total)
+        return to_next ? to_next : total - others;
+    return ncopies ? total / ncopies : 0;
+}
+
 /* Of a copy at statement `at`. */
 static uint64_t box_bytes(const AutoSearch *search, const AutoAttempt *attempt, const PtxFunc *f,
                           uint32_t at) {
@@ -43,14 +101,14 @@ static uint64_t box_bytes(const AutoSearch *search, const AutoAttempt *attempt, 
         uint64_t bytes = variable_bytes(search, f, &copy->operands[1]);
         return bytes && bytes < BOX_BYTES ? bytes : BOX_BYTES;
     }
-    const PtxOperand *expected = NULL;
-    uint32_t from = at, ncopies = 0;
-    while (from && !expected)
-        expected = ptx_expected_bytes(search->m, &f->insns[--from]);
-    for (uint32_t i = from + 1; expected && i < f->ninsns && !ptx_expected_bytes(search->m, &f->insns[i]);
-         i++)
-        ncopies += is_load(&f->insns[i]);
-    uint64_t bytes = expected && ncopies ? expected_value(search, attempt, f, expected) / ncopies : 0;
+    const PtxOperand *before = NULL, *behind = NULL;
+    uint32_t from = at, end = at + 1;
+    while (from && !(before = ptx_expected_bytes(search->m, &f->insns[from - 1])))
+        from--;
+    while (end < f->ninsns && !(behind = ptx_expected_bytes(search->m, &f->insns[end])))
+        end++;
+    const PtxOperand *expected = is_announced(search, f) ? before : behind;
+    uint64_t bytes = expected ? share(f, at, from, end, expected_value(search, attempt, f, expected)) : 0;
     return bytes ? bytes : BOX_BYTES;
 }
 

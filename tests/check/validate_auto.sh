@@ -532,5 +532,53 @@ if mine; then
     done
 fi
 
+# what it waits for is said behind two copies of 1024 and 512 bytes
+cat >behind.ptx <<'END'
+.version 8.6
+.target sm_90
+.address_size 64
+.visible .entry behind(.param .align 64 .b8 m[128], .param .align 64 .b8 n[128], .param .u64 out) {
+    .reg .b64 %m, %n, %o, %d<3>;
+    .reg .b32 %r<9>, %t, %at;
+    .reg .pred %p, %q;
+    .shared .align 128 .b8 room[1536];
+    .shared .align 8 .b64 object;
+    mov.b64 %m, m;
+    mov.b64 %n, n;
+    cvta.param.u64 %m, %m;
+    cvta.param.u64 %n, %n;
+    ld.param.u64 %o, [out];
+    mov.u32 %t, %tid.x;
+    mov.u32 %r1, object;
+    mov.u32 %r2, room;
+    add.s32 %r3, %r2, 1024;
+    mov.u32 %r4, 0;
+    setp.ne.u32 %p, %t, 0;
+    @%p bra WAIT;
+    mbarrier.init.shared.b64 [%r1], 1;
+    fence.proxy.async.shared::cta;
+    cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%m, {%r4, %r4}], [%r1];
+    cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [%n, {%r4, %r4}], [%r1];
+    mbarrier.arrive.expect_tx.shared.b64 %d1, [%r1], 1536;
+WAIT:
+    bar.sync 0;
+AGAIN:
+    mbarrier.try_wait.parity.shared.b64 %q, [%r1], 0;
+    @!%q bra AGAIN;
+    shl.b32 %at, %t, 2;
+    add.s32 %at, %at, %r2;
+    ld.shared.u32 %r5, [%at];
+    ld.shared.u32 %r6, [%at + 1024];
+    add.s32 %r5, %r5, %r6;
+    mul.wide.u32 %d2, %t, 4;
+    add.s64 %o, %o, %d2;
+    st.global.u32 [%o], %r5;
+    ret;
+}
+END
+"$heddle" validate behind.ptx -t sm_90 --launch auto --show-launch=behind.json >report
+grep -q '^behind: equal: 5 of 5 basic blocks' report || fail "tensors: $(grep '^behind:' report)"
+[ "$(tr -d ' \n\t' <behind.json | grep -o '"box":\[[0-9,]*\]' | sort -u | tr -d '\n')" = '"box":[32,4]"box":[32,8]' ] || fail "tensors: boxes"
+
 [ $failed = 0 ] && echo "all as expected"
 exit $failed
