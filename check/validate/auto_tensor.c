@@ -51,7 +51,7 @@ typedef struct { /* where a copy begins in shared memory: behind a symbol or wha
     int64_t offset;
 } Place;
 
-static Place place_of(const PtxFunc *f, const PtxOperand *operand) {
+static Place tile_place(const PtxFunc *f, const PtxOperand *operand) {
     Place place = {operand->reg, operand->sym, operand->imm};
     enum { MOST_STEPS = 4 };
     for (unsigned step = 0; place.reg && step < MOST_STEPS; step++) {
@@ -71,14 +71,14 @@ static Place place_of(const PtxFunc *f, const PtxOperand *operand) {
 /* What the copy at `at` has of the bytes that those of statements [from, end) share: as far as to where the
  * next one begins, of the last the rest; else as much as every other. */
 static uint64_t share(const PtxFunc *f, uint32_t at, uint32_t from, uint32_t end, uint64_t total) {
-    Place own = place_of(f, &f->insns[at].operands[0]);
+    Place own = tile_place(f, &f->insns[at].operands[0]);
     uint64_t to_next = 0, others = 0, ncopies = 0;
     int64_t first = own.offset, last = own.offset;
     bool one_base = true;
     for (uint32_t i = from; i < end; i++) {
         if (!is_load(&f->insns[i]))
             continue;
-        Place place = place_of(f, &f->insns[i].operands[0]);
+        Place place = tile_place(f, &f->insns[i].operands[0]);
         int64_t ahead = place.offset - own.offset;
         ncopies++;
         one_base &= place.reg == own.reg && place.sym == own.sym && (ahead != 0 || i == at);
