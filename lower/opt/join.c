@@ -15,10 +15,10 @@
  * A joined load stands where its first one stood, a joined store where its last one did. So no store that may
  * reach the same memory lies between the loads, and nothing that may reach it between the stores but these
  * themselves. What else has an effect or orders memory ends all groups, and so does an access that is to stay
- * as it is (IF_ALONE). Loads that move up, and what is stored later, hold their registers longer: at most
- * MOST_EARLY words at a time.
- * In and out: SSA, before accesses scale their indices.
- * SPDX-License-Identifier: MIT */
+ * as it is (IF_ALONE); a function with such accesses to shared memory talks to other lanes there
+ * without a barrier, and all its accesses to it stay. Loads that move up, and what is stored later, hold
+ * their registers longer: at most MOST_EARLY words at a time. In and out: SSA, before accesses scale their
+ * indices. SPDX-License-Identifier: MIT */
 #include "ir/cfg.h"
 #include "lower/opt/lowbits.h"
 #include "lower/opt/opt.h"
@@ -67,6 +67,7 @@ typedef struct {
     Accesses open[NUM_KINDS]; /* in the block, since what last ended them */
     uint8_t *early;           /* [place in the block] words that are held there and were not before */
     bool removed;
+    bool watched; /* shared memory is, by accesses that stay as they are */
 } Join;
 
 /* ---- groups ---- */
@@ -332,7 +333,8 @@ static void join_inst(Join *join, uint32_t at) {
     while (k < NUM_KINDS && kinds[k].op != i->op)
         k++;
     Access access;
-    bool may_be = k < NUM_KINDS && candidate(join, &kinds[k], i, at, &access);
+    bool stays = join->watched && traits->space == ISA_SPACE_SHARED,
+         may_be = k < NUM_KINDS && !stays && candidate(join, &kinds[k], i, at, &access);
     if (store) {
         close_those(join, traits->space, true, false);
         if (!may_be || !is_of_group(&join->open[k], &access))
@@ -354,9 +356,17 @@ static void compact(Function *f, BlockId b) {
     block->insts.n = kept;
 }
 
+static bool watches_shared_memory(const Function *f) {
+    FOR_BLOCKS(f, b)
+        FOR_INSTS(f, b, i)
+            if (i->flags & IF_ALONE && isa_traits(i->op)->space == ISA_SPACE_SHARED)
+                return true;
+    return false;
+}
+
 bool pass_join(Function *f, Diags *d) {
     (void)d;
-    Join join = {.f = f};
+    Join join = {.f = f, .watched = watches_shared_memory(f)};
     FOR_BLOCKS(f, b) {
         unsigned n = ir_num_insts(f, b);
         join.block = b;

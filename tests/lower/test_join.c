@@ -79,6 +79,12 @@ static void test_between(void **state) {
 /* Volatile accesses, narrow ones, guarded ones, and pieces of unlike kinds stay as they are. */
 static void test_kept(void **state) {
     (void)state;
+    joins(BEGIN "  %r2 = SHF %r1, 0x4, RZ\n  %r3 = LDS %r2, _, 0x0\n  %r4 = LDS %r2, _, 0x4\n"
+                "  STS %r2, _, 0x8, %r3 flags[memory side alone]\n  STG _, _, 0x0, %r4\n  EXIT _\n",
+          NULL, "sz=0x5");
+    joins(BEGIN "  %r2 = frame_addr 0x0\n  %r3 = LDL %r2, _, 0x0\n  %r4 = LDL %r2, _, 0x4\n"
+                "  STS %r1, _, 0x8, %r3 flags[memory side alone]\n  STG _, _, 0x0, %r4\n  EXIT _\n",
+          "LDL(sz=0x5)", NULL);
     joins(BEGIN "  %r2 = SHF %r1, 0x4, RZ\n  %r3 = LDS %r2, _, 0x0 flags[memory alone]\n"
                 "  %r4 = LDS %r2, _, 0x4 flags[memory alone]\n  STG _, _, 0x0, %r3\n  STG _, _, 0x4, %r4\n"
                 "  EXIT _\n",
