@@ -3,7 +3,7 @@
  *   LOP3 of one bit; ISETP with that bit   the same: it is not zero
  *   ISETP (or another test); PLOP3 of two  the test, which combines its result with one more predicate
  *   PLOP3 that negates                     nothing: its uses do
- *   ISETP that says the contrary of one    nothing: its uses negate that one
+ *   ISETP that says the contrary of one    nothing: its uses negate that one (x & 1 == 0: of x & 1 == 1, too)
  * In: SSA. The inner instruction stands in the same block and has no guard. "Equal to zero" is the complement
  * of what LOP3 says, so every use must be one that can negate it.
  * Runs behind predication, which adds guards to comparisons (LOP3 has no second, complementary result), and
@@ -108,8 +108,35 @@ static bool is_plain_test(Conditions *conds, const Inst *i) {
            ir_dst(conds->f, i, ISETP_pv)->kind == OPK_NONE;
 }
 
-static bool is_contrary(Conditions *conds, const Inst *i, const Inst *of) {
+/* Is `bits`, what the table makes, one bit of a number, and o that bit? Then "equal" is "not zero". */
+static bool is_its_bit(Conditions *conds, BlockId b, Operand bits, Operand o) {
+    const Inst *table =
+        o.kind == OPK_IMM && o.value && !(o.value & (o.value - 1)) ? made_by(conds, b, bits) : NULL;
+    if (!table || table->op != OT_LOP3 || MGET(LOP3, lut, table->mods) != LUT_AND)
+        return false;
+    Operand x = *ir_src(conds->f, table, LOP3_ra), y = *ir_src(conds->f, table, LOP3_rb);
+    return (x.kind == OPK_IMM && !x.mods && x.value == o.value) ||
+           (y.kind == OPK_IMM && !y.mods && y.value == o.value);
+}
+
+/* Which bits it compares with zero, or with the one that they may have; *set: it says that they are not zero.
+ * NONE: it does not. */
+static Operand tested_bits(Conditions *conds, BlockId b, const Inst *i, bool *set) {
+    unsigned cmp = MGET(ISETP, cmp, i->mods);
+    Operand x = *ir_src(conds->f, i, ISETP_ra), y = *ir_src(conds->f, i, ISETP_rb);
+    bool with_bit = is_its_bit(conds, b, x, y);
+    *set = cmp == (with_bit ? ICmp_EQ : ICmp_NE);
+    return (cmp == ICmp_EQ || cmp == ICmp_NE) && opt_scalar(x) && !x.mods && (with_bit || is_rz(y))
+               ? x
+               : (Operand){0};
+}
+
+static bool is_contrary(Conditions *conds, BlockId b, const Inst *i, const Inst *of) {
     const Operand *one = ir_src(conds->f, i, 0), *other = ir_src(conds->f, of, 0);
+    bool set, other_set;
+    Operand bits = tested_bits(conds, b, i, &set), other_bits = tested_bits(conds, b, of, &other_set);
+    if (bits.kind != OPK_NONE && other_bits.kind != OPK_NONE && bits.value == other_bits.value)
+        return set != other_set;
     return of->mods == MPUT(ISETP, cmp, i->mods, ICmp_T - MGET(ISETP, cmp, i->mods)) &&
            !memcmp(one + ISETP_ra, other + ISETP_ra, sizeof *one) &&
            !memcmp(one + ISETP_rb, other + ISETP_rb, sizeof *one);
@@ -125,7 +152,7 @@ static void find_contraries(Conditions *conds, BlockId b) {
         if (!is_plain_test(conds, i))
             continue;
         uint32_t result = ir_dst(f, i, ISETP_pu)->value, k = n < MOST_TESTS ? n : MOST_TESTS;
-        while (k-- > 0 && !is_contrary(conds, i, ir_inst(f, tests[k])))
+        while (k-- > 0 && !is_contrary(conds, b, i, ir_inst(f, tests[k])))
             ;
         if (k != UINT32_MAX && conds->negatable[result]) {
             conds->contrary[result] = *ir_dst(f, ir_inst(f, tests[k]), ISETP_pu);
@@ -137,17 +164,6 @@ static void find_contraries(Conditions *conds, BlockId b) {
 }
 
 /* ---- bits that are compared with zero, or one with itself ---- */
-
-/* Is `bits`, what the table makes, one bit of a number, and o that bit? Then "equal" is "not zero". */
-static bool is_its_bit(Conditions *conds, BlockId b, Operand bits, Operand o) {
-    const Inst *table =
-        o.kind == OPK_IMM && o.value && !(o.value & (o.value - 1)) ? made_by(conds, b, bits) : NULL;
-    if (!table || table->op != OT_LOP3 || MGET(LOP3, lut, table->mods) != LUT_AND)
-        return false;
-    Operand x = *ir_src(conds->f, table, LOP3_ra), y = *ir_src(conds->f, table, LOP3_rb);
-    return (x.kind == OPK_IMM && !x.mods && x.value == o.value) ||
-           (y.kind == OPK_IMM && !y.mods && y.value == o.value);
-}
 
 static bool test_of_table(Conditions *conds, BlockId b, unsigned at, const Inst *test) {
     Function *f = conds->f;

@@ -328,34 +328,45 @@ static void test_legalise_literals(void **state) {
 static void test_conditions(void **state) {
     (void)state;
     Loaded l;
-    load(&l, "bb1: preds() succs()\n"
-             "  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[tid.y]\n"
-             "  %r3, _ = LOP3(lut=0xc0) %r1, 0x1, RZ, !PT\n  %p4, _ = ISETP(cmp=NE) %r3, RZ, _, _\n"
-             "  %r5 = SEL %r1, %r2, %p4\n  STG _, _, 0x0, %r5\n" /* not zero */
-             "  %r6, _ = LOP3(lut=0xc0) %r1, 0x2, RZ, !PT\n  %p7, _ = ISETP(cmp=EQ) %r6, RZ, _, _\n"
-             "  %r8 = SEL %r1, %r2, %p7\n  STG _, _, 0x4, %r8\n" /* zero: the use is negated */
-             "  %r9, _ = LOP3(lut=0xc0) %r1, 0x4, RZ, !PT\n  %p10, _ = ISETP(cmp=EQ) %r9, RZ, _, _\n"
-             "  %p11, _ = ISETP(cmp=LT) %r1, %r2, _, _\n"
-             "  %p12, _ = PLOP3(lut=0xc0) %p10, %p11, PT\n" /* both: the comparison takes the other one */
-             "  %r13 = SEL %r1, %r2, %p12\n  STG _, _, 0x8, %r13\n"
-             "  %p14, _ = ISETP(cmp=LT) %r1, 0x7, _, _\n  %p15, _ = ISETP(cmp=LT) %r2, 0x7, _, _\n"
-             "  %p16, _ = PLOP3(lut=0xfc) %p14, !%p15, PT\n" /* or not: the second result */
-             "  %r17 = SEL %r1, %r2, %p16\n  STG _, _, 0xc, %r17\n"
-             "  %r18, _ = LOP3(lut=0xc0) %r1, 0x8, RZ, !PT\n  %p19, _ = ISETP(cmp=NE) %r18, RZ, _, _\n"
-             "  %r20 = SEL %r1, %r18, %p19\n  STG _, _, 0x10, %r20\n" /* the bits have a use of their own */
-             "  %p21, _ = PLOP3(lut=0xf) %p19, PT, PT\n"
-             "  %r22 = SEL %r1, %r2, %p21\n  STG _, _, 0x14, %r22\n"
-             "  %r23, _ = LOP3(lut=0xc0) %r1, 0x10, RZ, !PT\n  %p24, _ = ISETP(cmp=EQ) %r23, 0x10, _, _\n"
-             "  %r25 = SEL %r1, %r2, %p24\n  STG _, _, 0x18, %r25\n" /* one bit: it is there */
-             "  %r26, _ = LOP3(lut=0xc0) %r1, 0x20, RZ, !PT\n  %p27, _ = ISETP(cmp=NE) %r26, 0x20, _, _\n"
-             "  %r28 = SEL %r1, %r2, %p27\n  STG _, _, 0x1c, %r28\n" /* it is not */
-             "  %r29, _ = LOP3(lut=0xc0) %r1, 0x3, RZ, !PT\n  %p30, _ = ISETP(cmp=EQ) %r29, 0x3, _, _\n"
-             "  %r41 = SEL %r1, %r2, %p30\n  STG _, _, 0x20, %r41\n  EXIT _\n"); /* two bits: stays */
+    load(
+        &l,
+        "bb1: preds() succs()\n"
+        "  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[tid.y]\n"
+        "  %r3, _ = LOP3(lut=0xc0) %r1, 0x1, RZ, !PT\n  %p4, _ = ISETP(cmp=NE) %r3, RZ, _, _\n"
+        "  %r5 = SEL %r1, %r2, %p4\n  STG _, _, 0x0, %r5\n" /* not zero */
+        "  %r6, _ = LOP3(lut=0xc0) %r1, 0x2, RZ, !PT\n  %p7, _ = ISETP(cmp=EQ) %r6, RZ, _, _\n"
+        "  %r8 = SEL %r1, %r2, %p7\n  STG _, _, 0x4, %r8\n" /* zero: the use is negated */
+        "  %r9, _ = LOP3(lut=0xc0) %r1, 0x4, RZ, !PT\n  %p10, _ = ISETP(cmp=EQ) %r9, RZ, _, _\n"
+        "  %p11, _ = ISETP(cmp=LT) %r1, %r2, _, _\n"
+        "  %p12, _ = PLOP3(lut=0xc0) %p10, %p11, PT\n" /* both: the comparison takes the other one */
+        "  %r13 = SEL %r1, %r2, %p12\n  STG _, _, 0x8, %r13\n"
+        "  %p14, _ = ISETP(cmp=LT) %r1, 0x7, _, _\n  %p15, _ = ISETP(cmp=LT) %r2, 0x7, _, _\n"
+        "  %p16, _ = PLOP3(lut=0xfc) %p14, !%p15, PT\n" /* or not: the second result */
+        "  %r17 = SEL %r1, %r2, %p16\n  STG _, _, 0xc, %r17\n"
+        "  %r18, _ = LOP3(lut=0xc0) %r1, 0x8, RZ, !PT\n  %p19, _ = ISETP(cmp=NE) %r18, RZ, _, _\n"
+        "  %r20 = SEL %r1, %r18, %p19\n  STG _, _, 0x10, %r20\n" /* the bits have a use of their own */
+        "  %p21, _ = PLOP3(lut=0xf) %p19, PT, PT\n"
+        "  %r22 = SEL %r1, %r2, %p21\n  STG _, _, 0x14, %r22\n"
+        "  %r23, _ = LOP3(lut=0xc0) %r1, 0x10, RZ, !PT\n  %p24, _ = ISETP(cmp=EQ) %r23, 0x10, _, _\n"
+        "  %r25 = SEL %r1, %r2, %p24\n  STG _, _, 0x18, %r25\n" /* one bit: it is there */
+        "  %r26, _ = LOP3(lut=0xc0) %r1, 0x20, RZ, !PT\n  %p27, _ = ISETP(cmp=NE) %r26, 0x20, _, _\n"
+        "  %r28 = SEL %r1, %r2, %p27\n  STG _, _, 0x1c, %r28\n" /* it is not */
+        "  %r29, _ = LOP3(lut=0xc0) %r1, 0x3, RZ, !PT\n  %p30, _ = ISETP(cmp=EQ) %r29, 0x3, _, _\n"
+        "  %r41 = SEL %r1, %r2, %p30\n  STG _, _, 0x20, %r41\n" /* two bits: stays */
+        "  %p42, _ = ISETP(cmp=EQ) %r29, RZ, _, _\n"            /* nor is that the contrary of it */
+        "  %r43 = SEL %r1, %r2, %p42\n  STG _, _, 0x24, %r43\n"
+        "  %r44, _ = LOP3(lut=0xc0) %r1, 0x40, RZ, !PT\n  %p45, _ = ISETP(sign=U32 cmp=EQ) %r44, 0x40, _, _\n"
+        "  %r46 = SEL %r1, %r2, %p45\n  STG _, _, 0x28, %r46\n"
+        "  %p47, _ = ISETP(cmp=EQ) %r44, RZ, _, _\n" /* of one bit it is */
+        "  %r48 = SEL %r1, %r2, %p47\n  STG _, _, 0x2c, %r48\n  EXIT _\n");
     assert_true(pass_conditions(l.f, &l.d));
     expect(&l, "_, %p24 = LOP3(lut=0xc0) %r1, 0x10, RZ, !PT", "%r23");
     expect(&l, "_, %p27 = LOP3(lut=0xc0) %r1, 0x20, RZ, !PT", "%r26");
     expect(&l, "%r28 = SEL %r1, %r2, !%p27", NULL);
     expect(&l, "%p30, _ = ISETP(cmp=EQ) %r29, 0x3", NULL);
+    expect(&l, "%r43 = SEL %r1, %r2, !%p42", NULL);
+    expect(&l, "%r44, %p45 = LOP3(lut=0xc0) %r1, 0x40, RZ, !PT", "%p47, _");
+    expect(&l, "%r48 = SEL %r1, %r2, !%p45", NULL);
     expect(&l, "_, %p4 = LOP3(lut=0xc0) %r1, 0x1, RZ, !PT", "%r3");
     expect(&l, "_, %p7 = LOP3(lut=0xc0) %r1, 0x2, RZ, !PT", "%r6");
     expect(&l, "%r8 = SEL %r1, %r2, !%p7", NULL);
