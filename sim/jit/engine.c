@@ -27,7 +27,7 @@ enum { LOOK_AFTER = 100000 };
  * times as long as opening libLLVM, 20 ms, and compiling take, so that it is never much that is lost; and
  * nothing where a warp comes to a few instructions only once. With an option that says after how many
  * instructions to compile there are none before it. */
-enum { COPY_AFTER = 4000, COPY_EXECUTIONS = 125, MOST_STRAIGHT_BYTES = 512 << 10 };
+enum { COPY_AFTER = 4000, COPY_EXECUTIONS = 125, MOST_STRAIGHT_BYTES = 256 << 10 };
 enum { BUSY_FACTOR = 10, BUSY_LEAST = 100000000, SHORT_REGION = 64 };
 /* Where stencils have 32 vectors, LLVM's code is the faster one in regions of few rows, which it keeps in
  * them from block to block, and few calls (measured: 1.0 to 1.5 times; 0.7 with 85 rows, 0.9 with two
