@@ -162,21 +162,25 @@ Term *t_under(Terms *ts, Term *term, Term *cond) {
 
 /* The diagram with each atom as it is under the decisions above it: the same for two that differ in what an
  * atom's operands choose between where that is decided. Atoms are ordered as they were made, so what an atom
- * is made of is decided above it. */
-static Term *settled(Terms *ts, Term *diagram) {
-    if (diagram->kind != TK_ITE || !diagram->decides_below)
+ * is made of is decided above it; but an atom that is made again may come anywhere, which is why there is an
+ * end to it: a diagram that is not settled is as true as one that is. */
+enum { MOST_SETTLED = 512, DEEPEST = 64 };
+static Term *settled(Terms *ts, Term *diagram, unsigned depth, unsigned *left) {
+    if (diagram->kind != TK_ITE || !diagram->decides_below || depth > DEEPEST || !*left || ts->overflow)
         return diagram;
     TermMemo *memo = term_under_memo(ts, diagram, ts->falsity);
     if (memo->f == diagram && memo->g == ts->falsity)
         return memo->result;
-    if (term_spent(ts))
-        return diagram;
+    --*left;
     Term *atom = term_decision(ts, diagram->a[0]);
-    Term *yes = settled(ts, diagram_under(ts, diagram->a[1], atom)),
-         *no = settled(ts, diagram_under(ts, diagram->a[2], t_not(ts, atom)));
+    Term *yes = settled(ts, t_under(ts, diagram->a[1], atom), depth + 1, left),
+         *no = settled(ts, t_under(ts, diagram->a[2], t_not(ts, atom)), depth + 1, left);
     Term *r = term_choice(ts, atom, yes, no);
     *term_under_memo(ts, diagram, ts->falsity) = (TermMemo){diagram, ts->falsity, NULL, r};
     return r;
 }
 
-Term *t_both(Terms *ts, Term *one, Term *two) { return settled(ts, t_and(ts, one, two)); }
+Term *t_both(Terms *ts, Term *one, Term *two) {
+    unsigned left = MOST_SETTLED;
+    return settled(ts, t_and(ts, one, two), 0, &left);
+}
