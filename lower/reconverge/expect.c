@@ -208,7 +208,7 @@ static double spread_over_warps(const Expect *expect, uint64_t hash, unsigned wa
  * take the way with likelihood q. Of the sizes of groups the mean is known: they are taken to be between all
  * alike, as of a warp that is together, and what is left of a warp round after round. */
 static double all_by_chance(const PtxBranch *counts, uint64_t lanes, double q) {
-    double size = (double)lanes / (double)counts->warps, whole = size / LANES, same = 1;
+    double size = (double)lanes / (double)counts->warps, whole = size / (double)LANES, same = 1;
     for (unsigned n = 0; n < (unsigned)(size + 0.5); n++)
         same *= q;
     return whole * same + (1 - whole) * q / (size - (size - 1) * q);
