@@ -174,6 +174,9 @@ for level in 1 3; do
     done
 done
 foreign 0 scan "$samples/scan.ptx" 1 sm_80
+for level in 1 3; do
+    foreign 0 quotients "$(dirname "$0")/quotients.ptx" $level sm_80
+done
 for op in div.u32 div.s32 rem.u32 rem.s32; do
     cat > "$dir/d.ptx" <<P
 .version 8.0

@@ -161,7 +161,7 @@ static void predicates(World *world) {
     case 4: r.t = t_eq(ts, s.t, t.t); break;
     case 5: r.t = t_ult(ts, s.t, t.t); break;
     case 6: r.t = t_slt(ts, s.t, t.t); break;
-    case 7: r.t = t_and(ts, a.t, t_not(ts, b.t)); break;
+    case 7: r.t = t_both(ts, a.t, t_not(ts, b.t)); break;
     default: r.t = t_not(ts, t_eq(ts, t_sub(ts, u.t, v.t), ts->zero)); break;
     }
     for (unsigned i = 0; i < TRIALS; i++) {
