@@ -50,6 +50,18 @@ bool auto_part_indices(const AutoSearch *search, AutoAttempt *attempt) {
     return true;
 }
 
+bool auto_alone(const AutoSearch *search, AutoAttempt *attempt) {
+    bool larger = false;
+    for (unsigned i = 0; i < 3; i++)
+        larger |= attempt->grid[i] > 1 || attempt->block[i] > 1;
+    if (!larger || search->f->reqntid[0] || attempt->whole_warps)
+        return false;
+    for (unsigned i = 0; i < 3; i++)
+        attempt->grid[i] = attempt->block[i] = 1;
+    auto_fit_clusters(search, attempt);
+    return true;
+}
+
 /* Axes in which blocks and in which grids are larger than 1. */
 static void read_axes(const AutoSearch *search, uint32_t axes[2]) {
     axes[0] = search->flow.thread_axes | search->flow.size_axes[0];

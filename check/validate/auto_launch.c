@@ -476,6 +476,17 @@ static bool races_further(const AutoLaunches *out, const Rest *rest) {
     return rest->racing && !covers_enough(out) && 10ull * rest->best_racing > TENTHS * out->blocks.reached;
 }
 
+/* Numbers may be such that threads share what is meant to be each one's own, and the blocks that they lead to
+ * can be reached in order by one thread. Only beside launches of several: a kernel of which all race is racy.
+ */
+static void reach_alone(AutoSearch *search, AutoLaunches *out, Rest *rest) {
+    if (!out->nplans || out->nplans >= MOST_CLIMBED || !races_further(out, rest))
+        return;
+    AutoAttempt attempt = *rest->racing;
+    if (auto_alone(search, &attempt))
+        consider(search, &attempt, out, rest);
+}
+
 static void search_launches(AutoSearch *search, AutoLaunches *out) {
     unsigned attempts = search->opt->attempts ? search->opt->attempts : ATTEMPTS;
     Rest rest = {0};
@@ -496,8 +507,10 @@ static void search_launches(AutoSearch *search, AutoLaunches *out) {
     search->lenient = rest.lanes && !covers_enough(out) && rest.best_lanes > out->blocks.reached;
     if (search->lenient)
         consider(search, rest.lanes, out, &rest);
+    reach_alone(search, out, &rest);
     climb(search, out, &rest);
     wait_long(search, out, &rest);
+    reach_alone(search, out, &rest);
     if (races_further(out, &rest) && out->nplans < AUTO_MAX_LAUNCHES) {
         search->unordered = 1;
         keep(search, rest.racing, out);

@@ -129,6 +129,8 @@ bool auto_fit_units(const AutoSearch *search, AutoAttempt *attempt, uint64_t *ra
 bool auto_spread(const AutoSearch *search, AutoAttempt *attempt);
 /* Indices that memory holds no longer are the same place; false: there are none, or they are apart. */
 bool auto_part_indices(const AutoSearch *search, AutoAttempt *attempt);
+/* One thread, which no other races with; false: it was one, or the kernel wants more. */
+bool auto_alone(const AutoSearch *search, AutoAttempt *attempt);
 /* The scalars as values that tell operations apart: extremes, 0, 1, -1, sizes next to the number of threads.
  * Those that lead out of a buffer or into a long loop make a launch that is not kept. */
 void auto_guess_edges(const AutoSearch *search, AutoAttempt *attempt, uint64_t *random);
