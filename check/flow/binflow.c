@@ -113,6 +113,7 @@ typedef struct {
     uint32_t *func; /* by instruction: its function or BINFLOW_NONE */
     bool *entry;    /* by instruction: a function or subroutine starts here */
     bool *leader;
+    bool *landed; /* by instruction: a branch leads there */
 } Builder;
 
 static bool inside(const BinFlow *bin_flow, uint32_t func, uint32_t i) {
@@ -154,8 +155,11 @@ static const BinBranchTable *table_of(const BinFlow *flow, uint32_t func, uint32
     return NULL;
 }
 
-static bool call_returns(const Builder *builder, uint32_t i) {
+static bool call_returns(const Builder *builder, uint32_t func, uint32_t i) {
     uint32_t target = bin_target(builder->g, i);
+    SystemFunc system = bin_system_callee(builder->g, builder->landed, builder->g->funcs[func].first_inst, i);
+    if (system != SYSTEM_COUNT)
+        return system_info(system)->returns;
     return target == BINFLOW_NONE || builder->func[target] == BINFLOW_NONE || builder->returns[target];
 }
 
@@ -210,7 +214,7 @@ static Exits exits_of(const Builder *builder, uint32_t func, uint32_t i) {
     case BK_CALL:
         if (is_jump(builder, func, i))
             take(builder, &x, bin_target(flow, i));
-        else if (call_returns(builder, i)) {
+        else if (call_returns(builder, func, i)) {
             x.ends_block = false;
             guard = BG_MAYBE;
         } else
@@ -320,6 +324,22 @@ static void find_returns(Builder *builder) {
         for (uint32_t w = r.head[i]; w; w = r.watchers.at[w - 1].link)
             r.todo[r.ntodo++] = r.watchers.at[w - 1].inst;
     }
+}
+
+static void find_landings(Builder *builder) {
+    BinFlow *flow = builder->g;
+    for (uint32_t f = 0; f < flow->bin->nfuncs; f++)
+        for (uint32_t k = 0, i = flow->funcs[f].first_inst; k < flow->funcs[f].ninsts; k++, i++) {
+            uint32_t to = flow->decoded[i] ? bin_target(flow, i) : BINFLOW_NONE;
+            const BinBranchTable *table = flow->decoded[i] && bin_kind(&flow->insts[i]) == BK_BRANCH_INDIRECT
+                                              ? table_of(flow, f, i)
+                                              : NULL;
+            if (to != BINFLOW_NONE)
+                builder->landed[to] = true;
+            for (uint32_t n = 0; table && n < table->ntargets; n++)
+                if (table->targets[n] / INST_BYTES < flow->funcs[f].ninsts)
+                    builder->landed[flow->funcs[f].first_inst + table->targets[n] / INST_BYTES] = true;
+        }
 }
 
 static void drop_jump_targets(Builder *builder) {
@@ -516,7 +536,9 @@ BinFlow *bin_flow_new(const Binary *bin) {
     b.leader = ARENA_ARRAY(&b.scratch, bool, n);
     for (uint32_t i = 0; i < n; i++)
         flow->block_of[i] = b.func[i] = BINFLOW_NONE;
+    b.landed = ARENA_ARRAY(&b.scratch, bool, n);
     decode_all(&b);
+    find_landings(&b);
     find_entries(&b);
     find_returns(&b);
     drop_jump_targets(&b);

@@ -10,6 +10,7 @@
 #ifndef HEDDLE_CHECK_FLOW_BINFLOW_H
 #define HEDDLE_CHECK_FLOW_BINFLOW_H
 #include "emit/elf/binary.h"
+#include "isa/machine/system.h"
 
 #define BINFLOW_NONE UINT32_MAX
 
@@ -107,6 +108,9 @@ BinGuard bin_guard(const MachInst *i);
 /* Instruction that the encoded offset of BRA, CALL, BSSY at `index` names; BINFLOW_NONE if outside the code
  * or misaligned. */
 uint32_t bin_target(const BinFlow *flow, uint32_t index);
+/* The driver's function that a call by register comes to; SYSTEM_COUNT: another one, or it is not known.
+ * `landed`, by instruction: a branch leads there; `first`: of the function. */
+SystemFunc bin_system_callee(const BinFlow *flow, const bool *landed, uint32_t first, uint32_t call);
 /* Address in the function, "name+0x40", for messages; into `out`, which is returned. */
 const char *bin_where(const BinFlow *flow, uint32_t index, char out[160]);
 static inline uint64_t bin_address(const BinFlow *flow, uint32_t index) {

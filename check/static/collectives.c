@@ -588,8 +588,12 @@ static void loops_of(Checker *checker, const Proc *proc, const bool *observing) 
     sum = ARENA_ARRAY(&checker->a, uint8_t, t.ncomps + 1);
     size = ARENA_ARRAY(&checker->a, uint32_t, t.ncomps + 1);
     for (uint32_t k = 0; k < proc->nrpo; k++) {
-        sum[t.comp[proc->rpo[k] - t.base]] |= what[proc->rpo[k] - t.base];
-        size[t.comp[proc->rpo[k] - t.base]]++;
+        const BinBlock *block = &flow->blocks[proc->rpo[k]];
+        uint32_t which = t.comp[proc->rpo[k] - t.base];
+        sum[which] |= what[proc->rpo[k] - t.base];
+        size[which]++;
+        for (uint32_t e = 0; e < block->nsuccs; e++) /* a call of what gives up is no part of the loop */
+            sum[which] |= flow->blocks[block->succs[e].block].ends & BX_NORETURN ? CALLS : 0;
     }
     for (uint32_t k = 0; k < proc->nrpo; k++) {
         uint32_t b = proc->rpo[k];

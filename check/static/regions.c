@@ -22,7 +22,9 @@
 
 enum {
     MAX_PARTS = 4 * 32, /* of one way: fewer than 3 for each bit of its length */
-    MAX_SINKS = 256
+    MAX_SINKS = 256,
+    MAX_RANKS = 8,
+    NO_SINK = 0xff
 };
 
 /* ---- where paths meet ---- */
@@ -32,11 +34,14 @@ typedef struct {
     const Proc *p;
     uint32_t base, n, *node; /* [n + 1] position in rpo of block, n is the sink */
     uint32_t *idom, *order;  /* of the reversed graph */
-    bool *main;              /* by rpo position: reaches the main sink */
+    uint8_t *rank; /* by rpo position: of the first sink that it leads to; NO_SINK: it ends in no EXIT or RET
+                      of those */
+    bool *is_sink; /* it is the sink of its rank */
 } Meet;
 
 static uint32_t pos(const Meet *meet, uint32_t block) { return meet->node[block - meet->base]; }
 
+/* Blocks of no sink yet that lead to `from`. */
 static uint32_t reach_back(const Meet *meet, uint32_t from, bool *seen, uint32_t *stack) {
     uint32_t top = 0, count = 0;
     memset(seen, 0, meet->n);
@@ -47,7 +52,7 @@ static uint32_t reach_back(const Meet *meet, uint32_t from, bool *seen, uint32_t
         count++;
         for (uint32_t k = 0; k < b->npreds; k++) {
             uint32_t q = pos(meet, b->preds[k].block);
-            if (q != NONE && !seen[q]) {
+            if (q != NONE && !seen[q] && meet->rank[q] == NO_SINK) {
                 seen[q] = true;
                 stack[top++] = q;
             }
@@ -56,29 +61,36 @@ static uint32_t reach_back(const Meet *meet, uint32_t from, bool *seen, uint32_t
     return count;
 }
 
-static uint32_t main_sink(const Meet *meet, Arena *a) {
+/* The sink that most blocks lead to has rank 0, the one that most others lead to has rank 1, and so on. */
+static void find_sinks(Meet *meet, Arena *a) {
     bool *seen = ARENA_ARRAY(a, bool, meet->n);
-    uint32_t *stack = ARENA_ARRAY(a, uint32_t, meet->n + 1), best = NONE, most = 0, tried = 0;
-    for (uint32_t k = meet->n; k-- > 0 && tried < MAX_SINKS;) {
-        const BinBlock *b = &meet->g->blocks[meet->p->rpo[k]];
-        if (b->nsuccs || !(b->ends & (BX_EXIT | BX_RET)))
-            continue;
-        uint32_t count = reach_back(meet, k, seen, stack);
-        tried++;
-        if (count > most || (count == most && meet->p->rpo[k] > meet->p->rpo[best]))
-            best = k, most = count;
-    }
-    if (best != NONE) {
+    uint32_t *stack = ARENA_ARRAY(a, uint32_t, meet->n + 1), best = 0;
+    memset(meet->rank, NO_SINK, meet->n + 1);
+    for (uint8_t rank = 0; rank < MAX_RANKS && best != NONE; rank++) {
+        uint32_t most = 0, tried = 0;
+        best = NONE;
+        for (uint32_t k = meet->n; k-- > 0 && tried < MAX_SINKS;) {
+            const BinBlock *b = &meet->g->blocks[meet->p->rpo[k]];
+            if (b->nsuccs || !(b->ends & (BX_EXIT | BX_RET)) || meet->rank[k] != NO_SINK)
+                continue;
+            uint32_t count = reach_back(meet, k, seen, stack);
+            tried++;
+            if (count > most || (count == most && meet->p->rpo[k] > meet->p->rpo[best]))
+                best = k, most = count;
+        }
+        if (best == NONE)
+            break;
         reach_back(meet, best, seen, stack);
-        memcpy(meet->main, seen, meet->n);
+        meet->is_sink[best] = true;
+        for (uint32_t k = 0; k < meet->n; k++)
+            meet->rank[k] = seen[k] ? rank : meet->rank[k];
     }
-    return best;
 }
 
 /* Is the edge from a to b looked at? Not if it leads away from where most paths end. */
-static bool counts(const Meet *meet, uint32_t a, uint32_t b) { return !meet->main[a] || meet->main[b]; }
-static bool to_sink(const Meet *meet, uint32_t a, uint32_t sink) {
-    return meet->main[a] ? a == sink : meet->g->blocks[meet->p->rpo[a]].ends != 0;
+static bool counts(const Meet *meet, uint32_t a, uint32_t b) { return meet->rank[b] <= meet->rank[a]; }
+static bool to_sink(const Meet *meet, uint32_t a) {
+    return meet->rank[a] != NO_SINK ? meet->is_sink[a] : meet->g->blocks[meet->p->rpo[a]].ends != 0;
 }
 
 static uint32_t common(const Meet *meet, const uint32_t *number, uint32_t a, uint32_t b) {
@@ -93,24 +105,25 @@ static uint32_t common(const Meet *meet, const uint32_t *number, uint32_t a, uin
 
 /* Immediate post-dominators of one procedure (Cooper, Harvey, Kennedy). */
 void check_post_dominators(const BinFlow *flow, const Proc *proc, uint32_t *ipdom, Arena *scratch) {
-    Meet m = {flow, proc, flow->funcs[proc->func].first_block, proc->nrpo, NULL, NULL, NULL, NULL};
-    uint32_t nblocks = flow->funcs[proc->func].nblocks, sink, count = 0, depth = 0;
+    Meet m = {flow, proc, flow->funcs[proc->func].first_block, proc->nrpo, NULL, NULL, NULL, NULL, NULL};
+    uint32_t nblocks = flow->funcs[proc->func].nblocks, count = 0, depth = 0;
     ArenaMark mark = arena_mark(scratch);
     m.node = ARENA_ARRAY(scratch, uint32_t, nblocks);
     m.idom = ARENA_ARRAY(scratch, uint32_t, m.n + 1);
     m.order = ARENA_ARRAY(scratch, uint32_t, m.n + 1);
-    m.main = ARENA_ARRAY(scratch, bool, m.n + 1);
+    m.rank = ARENA_ARRAY(scratch, uint8_t, m.n + 1);
+    m.is_sink = ARENA_ARRAY(scratch, bool, m.n + 1);
     memset(m.node, 0xff, sizeof *m.node * nblocks);
     for (uint32_t k = 0; k < m.n; k++)
         m.node[proc->rpo[k] - m.base] = k;
-    sink = main_sink(&m, scratch);
+    find_sinks(&m, scratch);
     /* post-order of the reversed graph from the sink, node n */
     uint32_t *number = ARENA_ARRAY(scratch, uint32_t, m.n + 1),
              *stack = ARENA_ARRAY(scratch, uint32_t, m.n + 1);
     uint32_t *next = ARENA_ARRAY(scratch, uint32_t, m.n + 1);
     memset(number, 0xff, sizeof *number * (m.n + 1));
     for (uint32_t root = m.n; root-- > 0;) {
-        if (!to_sink(&m, root, sink) || number[root] != NONE)
+        if (!to_sink(&m, root) || number[root] != NONE)
             continue;
         number[root] = 0;
         stack[depth++] = root;
@@ -137,7 +150,7 @@ void check_post_dominators(const BinFlow *flow, const Proc *proc, uint32_t *ipdo
     for (bool changed = true; changed;) {
         changed = false;
         for (uint32_t k = count; k-- > 0;) {
-            uint32_t at = m.order[k], new = to_sink(&m, at, sink) ? m.n : NONE;
+            uint32_t at = m.order[k], new = to_sink(&m, at) ? m.n : NONE;
             const BinBlock *b = &flow->blocks[proc->rpo[at]];
             for (uint32_t s = 0; s < b->nsuccs; s++) {
                 uint32_t q = pos(&m, b->succs[s].block);

@@ -6,6 +6,7 @@
  * calls. SHFL, R2UR, LDL and STL are asked for by name: whose value it is, and which place of the frame, is
  * no column. SPDX-License-Identifier: MIT */
 #include "check/static/regions.h"
+#include "isa/machine/abi.h"
 #include <string.h>
 
 /* R0.., P0.., and 32-bit places of the stack frame from R1 on, where spilled registers are; stores through
@@ -598,14 +599,12 @@ static void at_call(Uniform *uniform, uint32_t p, Cells *cells, uint32_t i, uint
     Checker *checker = uniform->c;
     Callees to = check_callees(checker, i);
     ProcInfo *me = &uniform->info[p];
-    Cells all;
-    memset(&all, 0xff, sizeof all);
-    if (!to.n) {
-        unite(cells, &all);
-        if (unite(&me->writes, &all))
-            callers_dirty(uniform, p);
-    }
+    if (checker->flow->blocks[block].ends & BX_NORETURN)
+        return; /* nobody sees what it writes */
     Cells out = {{0}}, written = {{0}}, mine = *cells;
+    for (unsigned r = 0; !to.n && r < CELL_FRAME; r++) /* of the driver, or of another object */
+        set(&written, r, !checker->native || r >= CELL_P || !abi_open_keeps(r));
+    out = written;
     for (unsigned k = CELL_FRAME; k < CELLS; k++) /* each has a frame of its own */
         set(&mine, k, true);
     for (uint32_t n = 0; n < to.n; n++) {

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_ISA_MACHINE_SYSTEM_H
 #define HEDDLE_ISA_MACHINE_SYSTEM_H
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -16,12 +17,13 @@ typedef enum {
 enum { SYSTEM_MAX_PARAMS = 5 };
 typedef struct {
     const char *name;
+    bool returns;
     uint8_t result_bytes, param_bytes[SYSTEM_MAX_PARAMS]; /* 0: there is none */
 } SystemInfo;
 
 static inline const SystemInfo *system_info(SystemFunc func) {
     static const SystemInfo infos[] = {
-#define SYSTEM_FUNC(id, name, result, ...) {name, result, {__VA_ARGS__}},
+#define SYSTEM_FUNC(id, name, returns, result, ...) {name, returns, result, {__VA_ARGS__}},
 #include "isa/machine/system.def"
 #undef SYSTEM_FUNC
     };
