@@ -55,12 +55,30 @@ uint32_t check_join_of(Barriers *barriers, uint32_t bssy) {
     return barriers->joins.n - 1;
 }
 
+/* BSSY B0 whose syncpoint is behind BSYNC B5: ptxas 12 keeps the lanes in a vector register over calls, for
+ * which it has no barrier left, and gives them back to another one. That is a join of B5, too. */
+static void find_moved(Barriers *barriers, uint16_t given_back) {
+    Checker *checker = barriers->checker;
+    for (uint32_t j = 0, n = barriers->joins.n; j < n; j++) {
+        Join join = barriers->joins.at[j];
+        for (unsigned reg = 0; join.sync == NONE && reg < NUM_B; reg++)
+            if (given_back >> reg & 1)
+                join.sync = find_sync(checker, join.target, join.reg = (uint8_t)reg, barriers->proc->func);
+        if (barriers->joins.at[j].sync != NONE || join.sync == NONE)
+            continue;
+        VEC_ADD(&checker->a, &barriers->joins, join);
+        VEC_ADD(&checker->a, &barriers->previous, 0);
+        barriers->joins.at[j].moved = barriers->joins.n;
+    }
+}
+
 /* The BSSYs of the procedure, each with its join. */
 static void find_joins(Barriers *barriers) {
     const BinFlow *flow = barriers->checker->flow;
     Arena *a = &barriers->checker->a;
     const BinFuncFlow *func = &flow->funcs[barriers->proc->func];
     uint32_t end = 0;
+    uint16_t given_back = 0;
     barriers->first_inst = UINT32_MAX;
     for (uint32_t k = 0; k < func->nblocks; k++) {
         const BinBlock *blk = &flow->blocks[func->first_block + k];
@@ -74,6 +92,9 @@ static void find_joins(Barriers *barriers) {
         FOR_BIN_INSTS(&flow->blocks[barriers->proc->rpo[n]], i)
             if (flow->decoded[i] && bin_kind(&flow->insts[i]) == BK_BSSY)
                 check_join_of(barriers, i);
+            else if (flow->decoded[i] && bin_kind(&flow->insts[i]) == BK_BMOV_TO_B)
+                given_back |= (uint16_t)(1u << bin_barrier(&flow->insts[i]));
+    find_moved(barriers, given_back);
     for (unsigned reg = 0; reg < NUM_B; reg++)
         barriers->of_reg[reg] = bs_new(a, barriers->joins.n + 1);
     for (uint32_t j = 0; j < barriers->joins.n; j++)
@@ -152,20 +173,31 @@ static void save_joins(Barriers *barriers, State *state, const MachInst *bmov) {
     state->held &= (uint16_t) ~(1u << reg);
 }
 
-static void give_back_joins(const Barriers *barriers, State *state, const MachInst *bmov) {
+/* The join that a saved one is, when BMOV writes it to a barrier register; NONE: not that one is written. */
+static uint32_t given_back_as(const Barriers *barriers, uint32_t j, const MachInst *bmov) {
+    const Join *join = &barriers->joins.at[j];
     unsigned reg = bin_barrier(bmov), from = 0; /* as Join.saved */
     for (unsigned k = 0; k < bmov->nsrc; k++)
         if (bmov->src[k].kind == OPK_REG && bmov->src[k].file == RF_R)
             from = bmov->src[k].value + 1u;
+    if (join->saved != SAVED_ANYWHERE && join->saved != from)
+        return NONE;
+    if (join->reg != reg && join->moved && barriers->joins.at[join->moved - 1].reg == reg)
+        return join->moved - 1;
+    return join->reg == reg ? j : NONE;
+}
+
+static void give_back_joins(const Barriers *barriers, State *state, const MachInst *bmov) {
+    unsigned reg = bin_barrier(bmov);
     BS_EACH(j, &state->saved) {
-        const Join *join = &barriers->joins.at[j];
-        if (join->reg != reg || (join->saved != SAVED_ANYWHERE && join->saved != from))
+        uint32_t back = given_back_as(barriers, j, bmov);
+        if (back == NONE)
             continue;
-        bs_add(&state->pend, j);
+        bs_add(&state->pend, back);
         bs_del(&state->saved, j);
         if (!bs_has(&state->saved_must, j))
             continue;
-        bs_add(&state->must, j);
+        bs_add(&state->must, back);
         bs_del(&state->saved_must, j);
         state->held |= (uint16_t)(1u << reg);
     }
@@ -360,7 +392,7 @@ static void at_bsync(Barriers *barriers, const State *state, uint32_t i, Summary
 static void at_bssy(Barriers *barriers, const State *state, uint32_t i) {
     uint32_t j = check_join_of(barriers, i);
     unsigned reg = barriers->joins.at[j].reg;
-    if (barriers->joins.at[j].sync == NONE) {
+    if (barriers->joins.at[j].sync == NONE && !barriers->joins.at[j].moved) {
         char to[40] = "outside the code";
         if (barriers->joins.at[j].target != NONE)
             snprintf(to, sizeof to, "%.39s", check_at(barriers->checker, barriers->joins.at[j].target));
@@ -380,10 +412,26 @@ static void at_bssy(Barriers *barriers, const State *state, uint32_t i) {
             bs_add(&barriers->open, k);
 }
 
-static void at_bmov(Checker *checker, uint32_t i, const Summary *sum) {
+/* Natively a register may be written if it, or a join of lanes that are together there, was saved. */
+static void at_bmov(Barriers *barriers, const State *state, uint32_t i, const Summary *sum) {
+    Checker *checker = barriers->checker;
     unsigned reg = bin_barrier(&checker->flow->insts[i]);
-    if (checker->native ? !(sum->saves >> reg & 1) : !checker->converged[i])
+    bool saved = sum->saves >> reg & 1;
+    BS_EACH(j, &state->saved_must)
+        saved |= given_back_as(barriers, j, &checker->flow->insts[i]) != NONE;
+    if (checker->native ? !saved : !checker->converged[i])
         check_report(checker, CR_R15, i, NONE, "BMOV to B%u can resurrect departed lanes", reg);
+}
+
+/* R-15 natively: EXIT takes a lane out of the barrier registers, not out of what was saved of them. */
+static void at_exit(Barriers *barriers, const State *state, uint32_t i) {
+    uint32_t j = bs_next(&state->saved, 0);
+    if (!barriers->checker->native || j >= barriers->joins.n ||
+        bin_guard(&barriers->checker->flow->insts[i]) == BG_NEVER)
+        return;
+    check_report(barriers->checker, CR_R15, i, barriers->joins.at[j].bssy,
+                 "lanes exit that a saved B%u still holds: its BSYNC will wait for them",
+                 barriers->joins.at[j].reg);
 }
 
 static void walk_rules(Barriers *barriers, Summary *sum) {
@@ -406,7 +454,9 @@ static void walk_rules(Barriers *barriers, Summary *sum) {
             else if (kind == BK_BSSY)
                 at_bssy(barriers, &now, i);
             else if (kind == BK_BMOV_TO_B)
-                at_bmov(checker, i, sum);
+                at_bmov(barriers, &now, i, sum);
+            else if (kind == BK_EXIT)
+                at_exit(barriers, &now, i);
             check_barrier_step(barriers, &now, i);
         }
         at_end(barriers, &now, &flow->blocks[barriers->proc->rpo[n]]);

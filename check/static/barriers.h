@@ -14,6 +14,7 @@ typedef struct {
     Bitset before;   /* joins that may be pending at its BSYNC */
     uint32_t at;     /* such a BSYNC */
     uint16_t saved;  /* the register that keeps it while its own has others + 1, or SAVED_ANYWHERE */
+    uint32_t moved;  /* the join that it is once another barrier register takes it back + 1 */
     Bitset near;     /* see check_is_gone, made when first asked for */
 } Join;
 enum { SAVED_ANYWHERE = 0xffff };

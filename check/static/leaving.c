@@ -238,13 +238,17 @@ static Bitset synchronising(Barriers *barriers, unsigned reg) {
     return meets;
 }
 
-/* What a path meets behind a word that is not decoded, or an unknown branch, is not known. */
-static void synchronised(Barriers *barriers) {
+/* R-05. What a path meets behind a word that is not decoded, or an unknown branch, is not known; and nobody
+ * waits where all ways end in a trap. `ends`: blocks from which a way ends; `orderly`: not in a trap. */
+static void synchronised(Barriers *barriers, const Bitset *ends, const Bitset *orderly) {
     const BinFlow *flow = barriers->checker->flow;
     Bitset meets[NUM_B] = {{NULL, 0}};
     for (uint32_t j = 0; j < barriers->joins.n; j++) {
         const Join *join = &barriers->joins.at[j];
         const BinBlock *blk = &flow->blocks[flow->block_of[join->bssy]];
+        uint32_t at = flow->block_of[join->bssy] - barriers->base;
+        if (join->moved || (bs_has(ends, at) && !bs_has(orderly, at)))
+            continue; /* moved: of the register that it moves to */
         if (!meets[join->reg].w)
             meets[join->reg] = synchronising(barriers, join->reg);
         bool here = blk->ends & (BX_OFF_END | BX_UNKNOWN);
@@ -288,12 +292,18 @@ void check_leaving(Barriers *barriers) {
     Checker *checker = barriers->checker;
     const BinFlow *flow = checker->flow;
     const Proc *proc = barriers->proc;
-    Bitset ends = bs_new(&checker->a, flow->funcs[proc->func].nblocks);
-    for (uint32_t n = 0; n < proc->nrpo; n++)
-        if (flow->blocks[proc->rpo[n]].ends)
+    Bitset ends = bs_new(&checker->a, flow->funcs[proc->func].nblocks),
+           orderly = bs_new(&checker->a, flow->funcs[proc->func].nblocks);
+    for (uint32_t n = 0; n < proc->nrpo; n++) {
+        uint8_t how = flow->blocks[proc->rpo[n]].ends;
+        if (how)
             bs_add(&ends, proc->rpo[n] - barriers->base);
+        if (how & ~(BX_TRAP | BX_NORETURN))
+            bs_add(&orderly, proc->rpo[n] - barriers->base);
+    }
     grow_back(barriers, &ends, NULL);
-    synchronised(barriers);
+    grow_back(barriers, &orderly, NULL);
+    synchronised(barriers, &ends, &orderly);
     endless(barriers, &ends);
     Pending pending = pending_blocks(barriers);
     for (uint32_t j = 0; j < barriers->joins.n; j++)

@@ -450,9 +450,15 @@ unsigned latency_waw(const Target *t, const MachInst *first, unsigned dst, const
     if (first->dst[dst].file == RF_P)
         return late ? data->guard - 1u : 2;
     if (a == ISA_UNIT_UVAR) {
-        /* R2UR UR36, R14; R2UR UR36, R10 after 2 cycles (sm_90, dead code of a Warp kernel): one order */
+        /* R2UR UR36, R14; R2UR UR36, R10 after 2 cycles (sm_90, dead code of a Warp kernel): one order; and
+         * R2UR UR5, R23; USHF UR5 after 10 (sm_90, dead code in XGBoost): the later result takes 3 at least
+         */
         unsigned crosses = timing_number(family_of(t), ISA_TIMING_CROSSES);
-        return !crosses ? 1 : first->optype == second->optype && crosses > 2 ? 2 : crosses;
+        if (!crosses)
+            return 1;
+        return first->optype == second->optype && crosses > 2 ? 2
+               : b == ISA_UNIT_UDP && crosses > 3             ? crosses - 3
+                                                              : crosses;
     }
     if (is_uniform_class(a)) /* the short pipe may overtake the long one, not the other way round */
         return a == ISA_UNIT_UDP && (b == ISA_UNIT_ULDC || b == ISA_UNIT_UMOVE) ? 7 : 1;
