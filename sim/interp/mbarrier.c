@@ -123,7 +123,9 @@ static PtxStep test_phase(PtxRun *run, PtxThread *thread, const PtxCode *code, b
     interp_race_load(run, thread, code);
     uint64_t word;
     memcpy(&word, place, 8);
-    interp_put(thread, code->dst[0], from_word(word).odd != odd);
+    bool complete = from_word(word).odd != odd;
+    interp_took(thread, code, complete); /* lanes that looked at different times are on different paths */
+    interp_put(thread, code->dst[0], complete);
     return STEP_YIELD;
 }
 

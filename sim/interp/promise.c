@@ -2,7 +2,8 @@
  *   - `.uni` branches whose lanes go different ways, and guards of aligned barriers that differ between
  * lanes. Executions of two lanes are compared when both took the same branches before: only then a warp that
  * runs them together is sure to be at that instruction with both (in divergent code lanes meet it at
- * different times).
+ * different times). What a lane saw of an mbarrier counts as a branch: a warp looks once for all its lanes,
+ * while here another thread may complete the phase between two of them.
  *   - aligned barriers that a part of a warp goes around: at a place that every lane passes which has not
  * left the kernel before, all must have executed equally many. That place is the last post-dominator of the
  * barrier in the kernel that is more than its exit; lanes that exit early do not come there, so they raise no
@@ -90,7 +91,7 @@ void interp_watch(PtxRun *r, PtxThread *thread, const PtxCode *code, bool run) {
     if (run && code->watch & PTX_WATCH_BARRIER) {
         thread->nbarriers++;
         thread->last_barrier = code;
-        thread->path = 0; /* all lanes are here */
+        thread->path = thread->nbarriers; /* all lanes are here, those that waited in more rounds too */
     }
 }
 

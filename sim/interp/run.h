@@ -161,7 +161,7 @@ struct PtxThread {
     uint32_t wait_mask;
     uint64_t wait_value[4];
     uint64_t insns;
-    uint64_t path;      /* of branches taken so far, as a hash; see sim/interp/promise.c */
+    uint64_t path;      /* of branches taken since the last barrier, as a hash; see sim/interp/promise.c */
     uint64_t nbarriers; /* aligned barriers executed */
     const PtxCode *last_barrier;
     VEC(PtxCopy) copies;    /* that are late */

@@ -100,9 +100,9 @@ status=0
 [ $status = 5 ] && grep -q "^k: not run" "$work/over.txt" && grep -q "stack is too small .*: stack exhausted" "$work/over.txt" || { cat "$work/over.txt"; exit 1; }
 
 # What PTX leaves undefined and both engines may run alike: reported with line and lanes, exit status 4.
-undefined() { # NAME PATTERN: the body is standard input; PATTERN empty: no alarm
+undefined() { # NAME PATTERN [TARGET]: the body is standard input; PATTERN empty: no alarm
   {
-    sed -n '1,/setp.eq.u32/p' "$work/trap.ptx"
+    sed -n "s/sm_75/${3:-sm_75}/;1,/setp.eq.u32/p" "$work/trap.ptx"
     cat
     printf ' ret;\n}\n'
   } > "$work/$1.ptx"
@@ -142,6 +142,13 @@ echo ' mov.u32 x, 0; L: @q bra M; add.u32 i, i, 1; M: bar.sync 0; add.u32 x, x, 
 # lanes that come to a .uni branch in different rounds of a loop
 echo ' mov.u32 x, 0; L: xor.b32 i, i, 1; and.b32 i, i, 1; setp.ne.u32 q, i, 0; @q bra M; setp.gt.u32 q, x, 2; @q bra.uni M; add.u32 x, x, 1; M: add.u32 x, x, 1; setp.lt.u32 q, x, 9; @q bra L;' |
   undefined rounds ''
+# a phase that warp 1 completes while lanes of warp 0 look, in loops of unequal many rounds, with barriers behind them
+if [ "$target" != sm_75 ]; then
+  echo ' .shared .b64 m; .reg .b64 d; mov.u32 x, %tid.x; setp.ne.u32 q, x, 0; @q bra I; mbarrier.init.shared.b64 [m], 64; I: bar.sync 0; mbarrier.arrive.shared.b64 d, [m]; W: mbarrier.test_wait.parity.shared.b64 q, [m], 0; @q bra.uni D; bra.uni W; D: mov.u32 x, 0; A: bar.sync 0; add.u32 x, x, 1; setp.gt.u32 q, x, 40; @q bra.uni E; bra.uni A; E: red.global.max.u32 [p], i;' |
+    undefined waiting '' sm_80
+  echo ' .shared .b64 m; .reg .b64 d; mov.u32 x, %tid.x; setp.ne.u32 q, x, 0; @q bra I; mbarrier.init.shared.b64 [m], 64; I: bar.sync 0; mbarrier.arrive.shared.b64 d, [m]; W: mbarrier.test_wait.parity.shared.b64 q, [m], 0; @q bra.uni D; bra.uni W; D: bar.sync 0; setp.eq.u32 q, i, 37; @q bra.uni E; add.u32 i, i, 1; E: red.global.max.u32 [p], i;' |
+    undefined waited "k: line 11, .*$uni: bra.uni, lanes $warp1" sm_80
+fi
 # The machine says the same of code in which a barrier's word tells whether it needs the whole warp: ours and ptxas's.
 # LANES empty: no alarm
 ptxas=$("$(dirname "$0")/../../find_nvidia.sh" ptxas || true)
