@@ -118,6 +118,11 @@ static inline SimTensorMap sim_tensor_decode(const uint32_t *words) {
                  !sim_tensor_get(words, TENSOR_SWIZZLE_ATOMICITY, 0);
     map.type = known ? sim_tensor_types[type] : SIM_TENSOR_TYPES;
     map.address = sim_tensor_get(words, TENSOR_GLOBAL_ADDRESS, 0);
+    bool own_is_zero = true;
+    for (unsigned k = 0; k < SIM_TENSOR_OWN_WORDS; k++)
+        own_is_zero &= own[k] == 0;
+    if (own_is_zero && map.address) /* nobody encoded it: a kernel made it of zeros, as compilers do */
+        map.magic = SIM_TENSOR_MAGIC;
     map.rank = (uint8_t)(sim_tensor_get(words, TENSOR_RANK, 0) + 1);
     map.swizzle = (uint8_t)sim_tensor_get(words, TENSOR_SWIZZLE_MODE, 0);
     map.nan_fill = (uint8_t)sim_tensor_get(words, TENSOR_FILL_MODE, 0);

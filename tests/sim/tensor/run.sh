@@ -58,10 +58,13 @@ cat > "$dir/replace.json" << END
  "launches": [{"kernel": "replace", "grid": [1], "block": [32], "args": ["tmap:from", "tmap:like", "maps", "out"]}],
  "checks": [{"buffer": "out", "values": [0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,28,29,30,31,40,41,42,43]}]}
 END
+# And one made of zeros, which lacks only the number (0x4d544448) by which a card's engine knows Heddle's maps.
+sed 's/"maps":/"zeros": {"type": "u32", "count": 32}, &/; s/"tmap:from"/"zeros"/; s/\(values": \[\(0,\)\{16\}\)0/\11297368136/' "$dir/replace.json" > "$dir/fresh.json"
 replace() { # WHAT PROGRAM...
     local what=$1
     shift
     "$heddle" "$@" --launch "$dir/replace.json" > "$dir/out" 2>&1 || fail "$what, a map made into another"
+    "$heddle" "$@" --launch "$dir/fresh.json" > "$dir/out" 2>&1 || fail "$what, a map made of zeros"
 }
 halves() { # WHAT PROGRAM...
     local what=$1
