@@ -21,6 +21,7 @@ enum {
     MEM_READ_ONLY, /* loads of global memory by the cache that stores do not reach, besides */
     MEM_TEXTURE    /* fetches; the address is what is found, so that none but an equal one is there */
 };
+enum { MOST_STACK_MULTIPLE = 16 };                              /* what a kernel's stack begins at */
 enum { LISTS_OF_A_WARP = 1u << MEM_GLOBAL | 1u << MEM_SHARED }; /* what bar.warp.sync orders */
 /* Machine locations, numbered through. */
 enum { LOC_R = 0, LOC_P = 256, LOC_UR = 264, LOC_UP = 328, LOC_SLOT = 336, MAX_SLOTS = 1024 };
@@ -114,6 +115,8 @@ typedef struct Prover {
     uint32_t *frame_offset; /* by variable, offset + 1 of .local ones in the frame */
     uint32_t var_bytes;
     /* machine */
+    uint32_t stack_multiple; /* of so many bytes is the stack pointer one where the function begins */
+    bool misplaced;          /* a .local variable is not where its .align wants it */
     uint32_t nloc;
     uint32_t *rpo_of;           /* by machine block */
     uint32_t nseen, *branch_of; /* PROVE_SEEN for each of its branches; by instruction, + 1 */

@@ -262,6 +262,10 @@ static bool distance(Judge *judge, const Access *x, const Access *access, int64_
     return true;
 }
 
+static bool may_be_local(const Access *access) {
+    return access->space == MEM_LOCAL || access->space == MEM_GENERIC;
+}
+
 /* When is one of the machine's accesses aligned? Always, or when the PTX does one beside it that must be. */
 static Term *aligned(Judge *judge, const Cut *cut, const Access *access) {
     Terms *ts = &judge->core->p.ts;
@@ -269,6 +273,8 @@ static Term *aligned(Judge *judge, const Cut *cut, const Access *access) {
     for (uint32_t k = 0; k < cut->ptx_run.accesses.n && when != ts->truth; k++) {
         const Access *x = &cut->ptx_run.accesses.at[k];
         int64_t apart;
+        if (judge->core->p.misplaced && may_be_local(x)) /* what is aligned in the PTX is not in this frame */
+            continue;
         if (x->bytes % access->bytes == 0 && distance(judge, x, access, &apart) && apart % access->bytes == 0)
             when = t_or(ts, when, x->guard);
     }
@@ -320,7 +326,11 @@ static void check_accesses(Judge *judge, Cut *cut) {
             allowed = t_and(ts, allowed,
                             loaded(judge, cut, access, at, access->bytes < WORD ? access->bytes : WORD));
         Term *more = t_and(ts, access->guard, t_not(ts, allowed));
-        if (more != ts->falsity)
+        if (more != ts->falsity && may_be_local(access) &&
+            judge->core->p.stack_multiple < MOST_STACK_MULTIPLE)
+            prove_judge_unknown(judge, "an access that the frames of callers may not align",
+                                cut->ptx_run.first, access->at);
+        else if (more != ts->falsity)
             prove_judge_equal(judge, ts->truth, more, ts->falsity,
                               access->space == MEM_READ_ONLY
                                   ? "a load by the read-only cache that the PTX does not allow"

@@ -266,10 +266,9 @@ static uint32_t slot_of(Mach *mach, Term *addr, unsigned bytes) {
     return bytes >= 4 && LOC_SLOT + slot + bytes / 4 <= prover->nloc ? LOC_SLOT + slot : UINT32_MAX;
 }
 
-/* The stack pointer is a multiple of 16. */
 static void check_slot(Mach *mach, uint32_t slot, unsigned bytes) {
     uint32_t offset = mach->prover->var_bytes + 4 * (slot - LOC_SLOT);
-    if ((offset - mach->prover->bf->frame_bytes) % bytes)
+    if (bytes > mach->prover->stack_multiple || (offset - mach->prover->bf->frame_bytes) % bytes)
         mach_fault(mach, "a misaligned access of the frame");
 }
 

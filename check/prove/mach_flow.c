@@ -17,6 +17,22 @@ static void check_return_address(Mach *mach, unsigned reg) {
         mach_fault(mach, "the return address is not that of the instruction behind the call");
 }
 
+/* The callee's frame begins where this one ends, or it lies upon this one; and variables that a callee may be
+ * told of are aligned. What no callee has a frame for it does not matter. */
+static void check_frame(Mach *mach, uint32_t callee) {
+    const Prover *prover = mach->prover;
+    const Binary *bin = prover->flow->bin;
+    bool any = callee == BINFLOW_NONE;
+    for (uint32_t f = 0; f < bin->nfuncs && !any; f++)
+        any = !bin->funcs[f].is_entry && bin->funcs[f].frame_bytes;
+    Terms *ts = &mach->prover->ts;
+    Term *end = t_sub(ts, prove_sp(mach->prover), t_const(ts, 32, prover->bf->frame_bytes));
+    if (any && t_under(ts, mach->val[LOC_R + 1], mach->full) != t_under(ts, end, mach->full))
+        mach_fault(mach, "a call does not leave the caller its frame");
+    if (prover->misplaced)
+        mach_fault(mach, "a call of a function whose variables are not aligned as they say");
+}
+
 /* A routine executed in place of a call of it comes back to behind the call. */
 void mach_check_way_back(Mach *mach, uint32_t call) {
     Terms *ts = &mach->prover->ts;
@@ -82,6 +98,7 @@ static void call_user(Mach *mach, uint32_t user, uint32_t callee) {
         mach_fault(mach, "a call passes arguments on the stack");
         return;
     }
+    check_frame(mach, callee);
     for (uint32_t k = 0; k < in.n; k++) {
         uint64_t bytes = prover->module->vars[in.at[k].value].size_bytes; /* bits above do not matter */
         for (unsigned c = 0; c < in.at[k].words && n < 24; c++) {
@@ -108,6 +125,7 @@ static void call_builtin(Mach *mach, uint32_t callee, const AbiPlan *in, const A
     for (uint32_t k = 0; k < in->n; k++)
         for (unsigned c = 0; c < in->at[k].words; c++)
             arg[n++] = mach_get(mach, LOC_R + (uint32_t)in->at[k].reg + c);
+    check_frame(mach, callee);
     mach_clobber(mach, callee);
     const char *name = term_name(ts, "%s", mach->prover->flow->bin->funcs[callee].name);
     for (uint32_t k = 0; k < out->n; k++)
@@ -620,11 +638,38 @@ static Term *anyone(Prover *prover) {
     return t_const(&prover->ts, 32, UINT32_MAX);
 }
 
+/* A kernel begins with the whole stack, 16 bytes aligned; a function with what the frames of all that call
+ * leave of that, or callers of other objects, by the convention. */
+static uint32_t stack_multiple(const Prover *prover) {
+    enum { OF_OTHERS = 8 };
+    const BinFlow *flow = prover->flow;
+    uint32_t multiple = flow->bin->is_object && !prover->bf->is_entry ? OF_OTHERS : MOST_STACK_MULTIPLE;
+    for (uint32_t f = 0; f < flow->bin->nfuncs && !prover->bf->is_entry; f++)
+        while (flow->funcs[f].ncalls && flow->bin->funcs[f].frame_bytes % multiple)
+            multiple /= 2;
+    return multiple;
+}
+
+static bool is_misplaced(const Prover *prover) {
+    bool misplaced = false;
+    for (uint32_t k = 0; k < prover->pf->nvars; k++) {
+        const PtxVar *var = &prover->module->vars[prover->pf->vars[k]];
+        uint32_t offset = prover->frame_offset[prover->pf->vars[k]], align = var->align_bytes;
+        align = align < MOST_STACK_MULTIPLE ? align : MOST_STACK_MULTIPLE; /* no access wants more */
+        bool in_frame = offset && prover->bf->frame_bytes >= prover->var_bytes;
+        misplaced |= in_frame && align > 1 &&
+                     (align > prover->stack_multiple || (prover->bf->frame_bytes - (offset - 1)) % align);
+    }
+    return misplaced;
+}
+
 bool prove_mach_setup(Prover *prover) {
     const BinFlow *flow = prover->flow;
     uint32_t nf = flow->bin->nfuncs, slots = prover->bf->frame_bytes > prover->var_bytes
                                                  ? (prover->bf->frame_bytes - prover->var_bytes) / 4
                                                  : 0;
+    prover->stack_multiple = stack_multiple(prover);
+    prover->misplaced = is_misplaced(prover);
     prover->joins_masks = joins_masks(flow);
     prover->nloc = LOC_SLOT + (slots < MAX_SLOTS ? slots : MAX_SLOTS);
     prover->rpo_of = ARENA_ARRAY(&prover->arena, uint32_t, prover->ff->nblocks + 1);

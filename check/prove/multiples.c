@@ -105,7 +105,7 @@ static bool bring(Table *table, const Edge *edge, uint32_t place) {
 
 static void list_variables(Table *table) {
     Core *core = table->core;
-    const Term *stack = prove_sp(&core->p); /* a multiple of 16 */
+    const Term *stack = prove_sp(&core->p);
     for (uint32_t place = 0; place < core->cuts.n; place++)
         for (uint32_t v = 1; v < core->p.nptx && core->cuts.at[place].reached; v++)
             variable(core, place, v); /* may make terms, which the tables below have room for */
@@ -120,7 +120,7 @@ static void list_variables(Table *table) {
         }
     if (stack->kind == TK_VAR) {
         table->listed[stack->id] = true;
-        table->of[stack->id] = lowest_known(MOST_BITS, 0);
+        table->of[stack->id] = lowest_known(even_factor(core->p.stack_multiple), 0);
     }
 }
 

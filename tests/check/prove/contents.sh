@@ -49,6 +49,10 @@ edit data sm_80 's/\(__symbol.\)"spare"/\1"tab"/' 5
 edit misaligned bru1 's/c\[0x0\]\[0x168\]/c[0x0][0x169]/' 5
 edit address sm_80 's/\(LDG.E [^[]*\)\[R\([0-9]*\).64\]/\1[R\2.U32+URZ]/' 4
 edit widened bru1 's/STG.E \(.*\), R\([0-9]*\) ;/STG.E.64 \1, R\2 ;/' 4
+# the kernel's frame ends where the callee's variables are not aligned any more
+edit stack sm_80 '/MOV R1, c/,$s/\(IADD3 R1, R1, -0x\)20/\118/; /index@(k), 0x20/s/0x20/0x18/; /index@(k), 0x40/s/0x40/0x38/' 5
+# the callee's frame lies upon the kernel's variables
+edit stack sm_80 '/MOV R1, c/,$s/\(IADD3 R1, R1, -0x\)20/\110/; /MOV R1, c/,$s/R1, 0x0, RZ/R1, -0x10, RZ/' 5
 edit parts sm_80 's/\(I2F.U8 .*\).B1 ;/\1.B2 ;/' 4
 edit parts sm_80 's/\(I2F.U16 .*\).H1 ;/\1 ;/' 4
 edit parts sm_80 's/I2F.S8/I2F.U8/' 4
