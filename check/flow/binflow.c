@@ -182,10 +182,15 @@ static bool gives_address(const BinFlow *flow, uint32_t func, uint32_t i) {
 }
 
 /* ptxas leaves loops by CALL.REL.NOINC to a place in the same function. That is a branch where no way returns
- * from there, and, since a function that is called ends in a RET of its own, where nobody knows what is
- * behind it: */
+ * from there. Some way may: a function that is called ends in a RET of its own, and a kernel's ways may lead
+ * into routines that have one. Nobody knows what is behind it then:
+ *     @P0 CALL.REL.NOINC out ;  BRA again ;     with no return address made before */
 static bool is_one_way(const BinFlow *flow, uint32_t func, uint32_t i) {
-    return MGET(CALL, noinc, flow->insts[i].mods) && !flow->bin->funcs[func].is_entry &&
+    const BinFuncFlow *ff = &flow->funcs[func];
+    bool between = bin_guard(&flow->insts[i]) == BG_MAYBE && i + 1 < ff->first_inst + ff->ninsts &&
+                   flow->decoded[i + 1] && bin_kind(&flow->insts[i + 1]) == BK_BRANCH &&
+                   bin_guard(&flow->insts[i + 1]) == BG_ALWAYS;
+    return MGET(CALL, noinc, flow->insts[i].mods) && (between || !flow->bin->funcs[func].is_entry) &&
            !gives_address(flow, func, i);
 }
 

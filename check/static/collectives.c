@@ -102,9 +102,19 @@ bool check_asks_who_is_active(const MachInst *inst) {
     return true;
 }
 
+/* The last BSSY before this BSYNC that names the place behind it: where its lanes were together; NONE. */
+static uint32_t bssy_before(const BinFlow *flow, uint32_t bsync) {
+    uint32_t first = flow->funcs[flow->blocks[flow->block_of[bsync]].func].first_inst;
+    for (uint32_t i = bsync; i-- > first;)
+        if (flow->decoded[i] && bin_kind(&flow->insts[i]) == BK_BSSY && bin_target(flow, i) == bsync + 1 &&
+            bin_barrier(&flow->insts[i]) == bin_barrier(&flow->insts[bsync]))
+            return i;
+    return NONE;
+}
+
 /* Natively, may a collective stand in code that only some lanes come to, with nothing to gather them?
  * ptxas 13.0 has MATCH and REDUX there, to find out which masks there are, and what is executed when a VOTE
- * has told who is active. */
+ * has told who is active; one of these lanes may have done something for all of them since, in a region. */
 static bool may_be_alone(const Checker *checker, uint32_t i) {
     enum { FAR = 256 };
     const BinFlow *flow = checker->flow;
@@ -115,7 +125,11 @@ static bool may_be_alone(const Checker *checker, uint32_t i) {
         const BinBlock *block = &flow->blocks[flow->block_of[i]];
         if (check_asks_who_is_active(&flow->insts[i]))
             return true;
-        if (i > block->first)
+        bool met = bin_kind(&flow->insts[i]) == BK_BSYNC && bin_guard(&flow->insts[i]) == BG_ALWAYS;
+        uint32_t bssy = met ? bssy_before(flow, i) : NONE;
+        if (bssy != NONE) /* the lanes are together as far as the branch behind it */
+            i = flow->blocks[flow->block_of[bssy]].first + flow->blocks[flow->block_of[bssy]].ninsts - 1;
+        else if (i > block->first)
             i--;
         else if (block->npreds == 1)
             i = flow->blocks[block->preds[0].block].first + flow->blocks[block->preds[0].block].ninsts - 1;

@@ -386,6 +386,19 @@ static bool matters(const Checker *checker, const Proc *proc) {
 
 static const char *made_by(Checker *c, Value v) { return v.def == NONE ? "" : check_at(c, v.def); }
 
+/* Is that offset in the function the place behind a call of procedure p? With one caller ptxas 12 knows it,
+ * and makes it where it returns. */
+static bool is_behind_call(const Checker *checker, uint32_t p, uint32_t offset) {
+    const BinFlow *flow = checker->flow;
+    const BinFuncFlow *func = &flow->funcs[checker->procs[p].func];
+    uint32_t entry = flow->blocks[checker->procs[p].entry_block].first;
+    for (uint32_t k = 0; k < func->ncalls; k++)
+        if (func->calls[k].target == entry &&
+            (func->calls[k].inst + 1 - func->first_inst) * INST_BYTES == offset)
+            return true;
+    return false;
+}
+
 static void at_return(Returns *returns, uint32_t p, const Values *values, uint32_t i) {
     Checker *checker = returns->c;
     const MachInst *inst = &checker->flow->insts[i];
@@ -402,6 +415,9 @@ static void at_return(Returns *returns, uint32_t p, const Values *values, uint32
         returns->link[p] = lo.value;
         return;
     }
+    if (checker->native && lo.kind == V_CONST && hi.kind == V_CONST && hi.value == 0 &&
+        is_behind_call(checker, p, lo.value))
+        return;
     bool wrong = lo.kind == V_CONST || lo.kind == V_COMPUTED || (lo.kind == V_ENTRY && hi.kind == V_ENTRY);
     Value bad = wrong ? lo : hi;
     if ((!wrong && bad.kind != V_CONST && bad.kind != V_COMPUTED) ||

@@ -131,6 +131,47 @@ static void constant_operands(Checker *checker, uint32_t i, const MachInst *inst
     }
 }
 
+/* The instruction of the block before `at` that writes the predicate, as its destination *slot; NONE. */
+static uint32_t predicate_writer(const BinFlow *flow, const BinBlock *block, uint32_t at, Operand predicate,
+                                 unsigned *slot) {
+    while (at-- > block->first)
+        for (*slot = 0; *slot < flow->insts[at].ndst; ++*slot)
+            if (flow->insts[at].dst[*slot].kind == OPK_REG &&
+                flow->insts[at].dst[*slot].file == predicate.file &&
+                flow->insts[at].dst[*slot].value == predicate.value)
+                return at;
+    return NONE;
+}
+
+/* Is the guard of i that of k, or made by the same operation of the same values, as ptxas 12 does with a
+ * uniform predicate: PLOP3 P0 of UP0; PLOP3 P1 of UP0; @P0 WARPSYNC; @P1 BAR.SYNC? */
+static bool same_guard(const BinFlow *flow, const BinBlock *block, uint32_t i, uint32_t k) {
+    Operand one = flow->insts[i].guard, two = flow->insts[k].guard;
+    if (one.kind != two.kind || one.file != two.file || one.mods != two.mods || one.value == two.value)
+        return one.kind == two.kind && one.file == two.file && one.mods == two.mods;
+    unsigned slots[2];
+    uint32_t at[2] = {predicate_writer(flow, block, i, one, &slots[0]),
+                      predicate_writer(flow, block, k, two, &slots[1])};
+    if (at[0] == NONE || at[1] == NONE || slots[0] != slots[1])
+        return false;
+    const MachInst *made = &flow->insts[at[0]], *again = &flow->insts[at[1]];
+    bool same = made->opcode == again->opcode && made->mods == again->mods && made->nsrc == again->nsrc &&
+                bin_guard(made) == BG_ALWAYS && bin_guard(again) == BG_ALWAYS;
+    uint32_t from = at[0] < at[1] ? at[0] : at[1], to = at[0] < at[1] ? at[1] : at[0];
+    for (unsigned s = 0; same && s < made->nsrc; s++) {
+        Operand source = made->src[s];
+        same = source.kind == again->src[s].kind && source.file == again->src[s].file &&
+               source.mods == again->src[s].mods && source.value == again->src[s].value;
+        unsigned regs = isa_src_regs(flow->bin->target, made, s);
+        bool is_true = source.kind == OPK_REG && source.file == RF_P && source.value == REG_PT;
+        for (uint32_t n = from; same && source.kind == OPK_REG && !is_true && n < to; n++)
+            for (unsigned r = 0; same && r < (regs ? regs : 1); r++)
+                same = !check_writes_reg(flow->bin->target, &flow->insts[n], (RegFile)source.file,
+                                         source.value + r);
+    }
+    return same;
+}
+
 /* A block's barrier under a predicate, or the WARPSYNC before one, or before what all lanes do together,
  * under the same: of `bar.sync` and `ldmatrix` PTX promises that all lanes of the warp decide alike, and
  * ptxas writes
@@ -144,8 +185,7 @@ static bool guarded_with_its_use(const BinFlow *flow, uint32_t i) {
     for (uint32_t k = i + 1; bin_kind(own) == BK_WARPSYNC && k < block->first + block->ninsts; k++) {
         const MachInst *next = &flow->insts[k];
         if (bin_kind(next) == BK_BAR || isa_traits(next->optype)->lanes == ISA_LANES_COLLECTIVE)
-            return next->guard.kind == own->guard.kind && next->guard.value == own->guard.value &&
-                   next->guard.mods == own->guard.mods && next->guard.file == own->guard.file;
+            return same_guard(flow, block, i, k);
         for (unsigned d = 0; d < next->ndst; d++)
             if (next->dst[d].kind == OPK_REG && next->dst[d].file == own->guard.file &&
                 next->dst[d].value == own->guard.value)
