@@ -159,6 +159,7 @@ static const Word timings[] = {
     {"UR_OF_LOAD", "reads its uniform register as a load does", 1 << 7, 0},
     {"UR_OF_STORE", "or as a store or an atomic operation", 1 << 8, 0},
     {"UR_OF_JUMP", "or as a jump to where it says", 1 << 13, 0},
+    {"UP_SOONER", "its guard of the uniform file is read sooner", 1 << 14, 0},
     {"R_LATER", "reads registers later than its unit", 1 << 9, 0},
     {"R_SOONER", "or sooner", 1 << 12, 0},
     {"BOTH_SIDES", "as near to the others that say so, on whichever unit, as to its own", 1 << 10, 0},

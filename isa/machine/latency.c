@@ -319,9 +319,13 @@ static unsigned ugpr_raw(enum Latency family, enum IsaUnit w, enum IsaUnit r, co
     return is_late_class(r) || r == ISA_UNIT_UVAR ? 9 : 6;
 }
 
-static unsigned upred_raw(const FamilyData *data, enum IsaUnit w, enum IsaUnit r, unsigned src) {
+/* sooner: how soon the reader takes one as guard if not as its unit does; 0: as its unit */
+static unsigned upred_raw(const FamilyData *data, enum IsaUnit w, enum IsaUnit r, unsigned src,
+                          unsigned sooner) {
     if (w == ISA_UNIT_UMOVE)
         return src == LATENCY_GUARD || r == ISA_UNIT_CTRL ? 5 : 1;
+    if (src == LATENCY_GUARD && sooner)
+        return sooner;
     if (src == LATENCY_GUARD && is_uniform_class(r)) /* UISETP UP0; @!UP0 UIADD3 (sm_90, nbody of Numba) */
         return data->uguard_own;
     if (src == LATENCY_GUARD || r == ISA_UNIT_ULDC || r == ISA_UNIT_CTRL)
@@ -343,7 +347,7 @@ unsigned latency_raw_part(const Target *t, const MachInst *writer, unsigned dst,
     if (latency_is_variable(t, writer) && !is_also_fixed(w))
         return LATENCY_SB_TO_WAIT;
     if (file == RF_UP)
-        return upred_raw(f, w, r, src);
+        return upred_raw(f, w, r, src, timing(family, reader, ISA_TIMING_UP_SOONER));
     if (file == RF_P)
         return pred_raw(f, w, r, src == LATENCY_GUARD || timing(family, reader, ISA_TIMING_P_AS_GUARD));
     if (file == RF_UR || is_uniform_class(w))
@@ -390,7 +394,7 @@ unsigned latency_worst(const Target *t, const MachInst *writer, unsigned dst) {
         for (unsigned r = 0; r < ISA_UNIT_COUNT; r++)
             for (unsigned guard = 0; guard < 2 && units >> r & 1; guard++) {
                 unsigned n = file == RF_P    ? pred_raw(data, w, r, guard)
-                             : file == RF_UP ? upred_raw(data, w, r, guard ? LATENCY_GUARD : 0)
+                             : file == RF_UP ? upred_raw(data, w, r, guard ? LATENCY_GUARD : 0, 0)
                                              : ugpr_raw(family, w, r, NULL);
                 worst = n > worst ? n : worst;
             }

@@ -110,15 +110,25 @@ static void test_uniform_distances(void **state) {
     static const struct {
         unsigned writer, file, reader, src, sm_75, sm_80, sm_90;
     } rows[] = {
-        {OT_UIADD3, RF_UR, OT_UIADD3, 0, 4, 4, 4},        {OT_UIADD3, RF_UR, OT_ULOP3, 0, 4, 4, 4},
-        {OT_UIADD3, RF_UR, OT_IADD3, 1, 6, 6, 6},         {OT_ULOP3, RF_UR, OT_FFMA, 1, 6, 6, 6},
-        {OT_UIADD3, RF_UR, OT_LDG, 1, 9, 9, 9},           {OT_UIADD3, RF_UR, OT_STG, 1, 9, 9, 9},
-        {OT_UIADD3, RF_UR, OT_ULDC, 0, 12, 12, 12},       {OT_UIADD3, RF_UR, OT_UMOV, 0, 7, 7, 7},
-        {OT_ULEA, RF_UR, OT_VOTEU, 0, 7, 7, 7},           {OT_UIADD3, RF_UR, OT_BRA, 0, 10, 10, 10},
-        {OT_UMOV, RF_UR, OT_UIADD3, 0, 2, 2, 2},          {OT_UMOV, RF_UR, OT_ULDC, 0, 5, 5, 5},
-        {OT_ULDC, RF_UR, OT_IADD3, 1, 2, 2, 2},           {OT_ULDC, RF_UR, OT_LDG, 1, 2, 2, 2},
-        {OT_UISETP, RF_UP, OT_UISETP, 0, 4, 4, 4},        {OT_UISETP, RF_UP, OT_SEL, 0, 6, 6, 6},
-        {OT_UISETP, RF_UP, OT_UIADD3, GUARD, 11, 11, 11}, {OT_UISETP, RF_UP, OT_ULDC, 0, 11, 11, 13},
+        {OT_UIADD3, RF_UR, OT_UIADD3, 0, 4, 4, 4},
+        {OT_UIADD3, RF_UR, OT_ULOP3, 0, 4, 4, 4},
+        {OT_UIADD3, RF_UR, OT_IADD3, 1, 6, 6, 6},
+        {OT_ULOP3, RF_UR, OT_FFMA, 1, 6, 6, 6},
+        {OT_UIADD3, RF_UR, OT_LDG, 1, 9, 9, 9},
+        {OT_UIADD3, RF_UR, OT_STG, 1, 9, 9, 9},
+        {OT_UIADD3, RF_UR, OT_ULDC, 0, 12, 12, 12},
+        {OT_UIADD3, RF_UR, OT_UMOV, 0, 7, 7, 7},
+        {OT_ULEA, RF_UR, OT_VOTEU, 0, 7, 7, 7},
+        {OT_UIADD3, RF_UR, OT_BRA, 0, 10, 10, 10},
+        {OT_UMOV, RF_UR, OT_UIADD3, 0, 2, 2, 2},
+        {OT_UMOV, RF_UR, OT_ULDC, 0, 5, 5, 5},
+        {OT_ULDC, RF_UR, OT_IADD3, 1, 2, 2, 2},
+        {OT_ULDC, RF_UR, OT_LDG, 1, 2, 2, 2},
+        {OT_UISETP, RF_UP, OT_UISETP, 0, 4, 4, 4},
+        {OT_UISETP, RF_UP, OT_SEL, 0, 6, 6, 6},
+        {OT_UISETP, RF_UP, OT_UIADD3, GUARD, 11, 11, 11},
+        {OT_UISETP, RF_UP, OT_ULDC, 0, 11, 11, 13},
+        {OT_UISETP, RF_UP, OT_SYNCS_EXCH, GUARD, 11, 11, 11},
     };
     static const char *const names[] = {"sm_75", "sm_80", "sm_90"};
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
