@@ -57,6 +57,16 @@ BinGuard bin_guard(const MachInst *i) {
     return a < b ? a : b;
 }
 
+bool bin_writes_reg(const Target *target, const MachInst *inst, RegFile file, uint32_t reg) {
+    for (unsigned d = 0; d < inst->ndst; d++) {
+        unsigned regs = isa_dst_regs(target, inst, d);
+        Operand o = inst->dst[d];
+        if (o.kind == OPK_REG && o.file == file && o.value <= reg && reg < o.value + (regs ? regs : 1))
+            return true;
+    }
+    return false;
+}
+
 /* The operand that names a place in the code. */
 static bool has_offset(const MachInst *i) {
     for (unsigned k = 0; k < i->nsrc; k++)

@@ -105,6 +105,8 @@ unsigned bin_barrier(const MachInst *i); /* B register of BSSY, BSYNC, BREAK, BM
  * there. */
 typedef enum { BG_NEVER, BG_MAYBE, BG_ALWAYS } BinGuard;
 BinGuard bin_guard(const MachInst *i);
+/* Is the register one that the instruction writes, also where several go to one operand? */
+bool bin_writes_reg(const Target *target, const MachInst *inst, RegFile file, uint32_t reg);
 /* Instruction that the encoded offset of BRA, CALL, BSSY at `index` names; BINFLOW_NONE if outside the code
  * or misaligned. */
 uint32_t bin_target(const BinFlow *flow, uint32_t index);

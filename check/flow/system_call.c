@@ -17,12 +17,8 @@ static uint32_t writer_of(const BinFlow *flow, const bool *landed, uint32_t firs
         const MachInst *inst = &flow->insts[k];
         if (!flow->decoded[k] || bin_kind(inst) == BK_CALL)
             break;
-        for (unsigned d = 0; d < inst->ndst; d++) {
-            unsigned regs = isa_dst_regs(flow->bin->target, inst, d);
-            Operand o = inst->dst[d];
-            if (o.kind == OPK_REG && o.file == RF_R && o.value <= reg && reg < o.value + (regs ? regs : 1))
-                return bin_guard(inst) == BG_ALWAYS ? k : BINFLOW_NONE;
-        }
+        if (bin_writes_reg(flow->bin->target, inst, RF_R, reg))
+            return bin_guard(inst) == BG_ALWAYS ? k : BINFLOW_NONE;
     }
     return BINFLOW_NONE;
 }

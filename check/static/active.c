@@ -87,7 +87,7 @@ static bool read_behind(Checker *checker, const Derived *from, Operand reg, uint
         for (uint32_t i = at->first; i < at->first + at->ninsts && !written && !found; i++) {
             found = !flow->decoded[i] || reads_derived(flow->bin->target, from, &flow->insts[i]);
             written = bin_guard(&flow->insts[i]) == BG_ALWAYS &&
-                      check_writes_reg(flow->bin->target, &flow->insts[i], reg.file, reg.value);
+                      bin_writes_reg(flow->bin->target, &flow->insts[i], reg.file, reg.value);
         }
         for (uint32_t s = 0; s < at->nsuccs && (!written || at == &flow->blocks[block]); s++)
             if (!seen[at->succs[s].block]) {
@@ -113,8 +113,8 @@ bool check_asks_for_others(Checker *checker, uint32_t collective) {
     for (uint32_t i = collective + 1; i < last; i++)
         if (!flow->decoded[i] || check_is_control(&flow->insts[i]) || check_is_call(checker, i) ||
             reads_derived(flow->bin->target, &result, &flow->insts[i]) ||
-            check_writes_reg(flow->bin->target, &flow->insts[i], own->dst[REDUX_urd].file,
-                             own->dst[REDUX_urd].value))
+            bin_writes_reg(flow->bin->target, &flow->insts[i], own->dst[REDUX_urd].file,
+                           own->dst[REDUX_urd].value))
             return false;
     const MachInst *branch = &flow->insts[last];
     if (last == collective || branch->optype != OT_BRA)

@@ -268,15 +268,15 @@ static bool may_stand(const Checker *checker, const Round *round, uint32_t i) {
                       : swap->optype == OT_ATOMG_CAS ? swap->src[ATOMG_CAS_urb]
                                                      : swap->src[ATOMS_CAS_urb];
     if (round->address[0] >= UNIFORM &&
-        check_writes_reg(flow->bin->target, inst, RF_UR, round->address[0] - UNIFORM))
+        bin_writes_reg(flow->bin->target, inst, RF_UR, round->address[0] - UNIFORM))
         return false;
     for (uint32_t k = 0; uniform.kind == OPK_REG && uniform.value != REG_URZ && k < 2; k++)
-        if (check_writes_reg(flow->bin->target, inst, RF_UR, uniform.value + k))
+        if (bin_writes_reg(flow->bin->target, inst, RF_UR, uniform.value + k))
             return false;
     return i == round->swap ||
            (!check_observes(checker, i) && !check_is_call(checker, i) && stays_alone(inst) &&
             (inst->optype == OT_STL || !isa_has_effect(inst->optype, ISA_EFFECT_WRITE)) &&
-            !check_writes_reg(flow->bin->target, inst, RF_R, 1));
+            !bin_writes_reg(flow->bin->target, inst, RF_R, 1));
 }
 
 /* Does the branch, or EXIT, at a block's end part with what follows? */

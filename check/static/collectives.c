@@ -127,7 +127,8 @@ static bool may_be_alone(const Checker *checker, uint32_t i) {
             return true;
         bool met = bin_kind(&flow->insts[i]) == BK_BSYNC && bin_guard(&flow->insts[i]) == BG_ALWAYS;
         uint32_t bssy = met ? bssy_before(flow, i) : NONE;
-        if (bssy != NONE) /* the lanes are together as far as the branch behind it */
+        if (bssy != NONE &&
+            flow->block_of[bssy] != flow->block_of[i]) /* together up to the branch behind it */
             i = flow->blocks[flow->block_of[bssy]].first + flow->blocks[flow->block_of[bssy]].ninsts - 1;
         else if (i > block->first)
             i--;

@@ -78,16 +78,6 @@ uint32_t check_one_before(const BinFlow *flow, uint32_t at) {
     return from->first + from->ninsts - 1;
 }
 
-bool check_writes_reg(const Target *target, const MachInst *inst, RegFile file, uint32_t reg) {
-    for (unsigned d = 0; d < inst->ndst; d++) {
-        unsigned regs = isa_dst_regs(target, inst, d);
-        Operand o = inst->dst[d];
-        if (o.kind == OPK_REG && o.file == file && o.value <= reg && reg < o.value + (regs ? regs : 1))
-            return true;
-    }
-    return false;
-}
-
 /* What is known of register `o` behind instruction `at`, which writes it. */
 static CheckBits bits_written(const BinFlow *flow, uint32_t at, unsigned *left) {
     const CheckBits nothing = {0, 0, 0};
@@ -127,7 +117,7 @@ static uint32_t last_writer(const BinFlow *flow, const BinBlock *block, uint32_t
         if (!flow->decoded[end])
             *left = 0;
         else if (isa_has_effect(flow->insts[end].optype, ISA_EFFECT_CALL) ||
-                 check_writes_reg(flow->bin->target, &flow->insts[end], o.file, o.value))
+                 bin_writes_reg(flow->bin->target, &flow->insts[end], o.file, o.value))
             return end;
     }
     return NONE;

@@ -180,10 +180,10 @@ static void mask_step(const Checker *checker, const Regs *writes, Places *places
     if (inst->optype == OT_MOV && always)
         kept = inst->src[MOV_rb].kind == OPK_REG && inst->src[MOV_rb].file == RF_R &&
                has_reg(&places->regs, inst->src[MOV_rb].value);
-    if (check_writes_reg(checker->flow->bin->target, inst, RF_R, 1))
+    if (bin_writes_reg(checker->flow->bin->target, inst, RF_R, 1))
         mask_stack(places, inst);
     for (uint32_t reg = 0; reg < REG_RZ; reg++)
-        if (has_reg(&places->regs, reg) && check_writes_reg(checker->flow->bin->target, inst, RF_R, reg))
+        if (has_reg(&places->regs, reg) && bin_writes_reg(checker->flow->bin->target, inst, RF_R, reg))
             set_reg(&places->regs, reg, false);
     if (kept)
         set_reg(&places->regs, inst->dst[0].value, true);

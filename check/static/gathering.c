@@ -85,7 +85,7 @@ static bool names_active_lanes(const Checker *checker, uint32_t branch) {
         const MachInst *inst = &flow->insts[branch];
         if (!flow->decoded[branch] || isa_has_effect(inst->optype, ISA_EFFECT_SWITCH))
             return false;
-        if (!check_writes_reg(flow->bin->target, inst, (RegFile)mask.file, mask.value))
+        if (!bin_writes_reg(flow->bin->target, inst, (RegFile)mask.file, mask.value))
             continue;
         if (bin_guard(inst) != BG_ALWAYS)
             return false;

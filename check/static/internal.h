@@ -51,7 +51,6 @@ typedef struct { /* bits of a value that are known; the others of `value` are 0 
     uint32_t known, value;
     uint32_t same; /* in all lanes of a warp that are together; known ones, too */
 } CheckBits;
-bool check_writes_reg(const Target *target, const MachInst *inst, RegFile file, uint32_t reg);
 /* Of an operand before the instruction `at`. Walks back over `*left` instructions at most. */
 CheckBits check_bits_before(const BinFlow *flow, uint32_t at, Operand o, unsigned *left);
 /* Is what the instruction computes of the thread's place in its block the same for all lanes of a warp, whose

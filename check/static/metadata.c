@@ -177,7 +177,7 @@ static void check_frame(Checker *checker, uint32_t index) {
             Stack s = in[ff->rpo[k] - ff->first_block];
             FOR_BIN_INSTS(block, i) {
                 if (!flow->decoded[i] ||
-                    !check_writes_reg(flow->bin->target, &flow->insts[i], RF_R, ABI_STACK_REG))
+                    !bin_writes_reg(flow->bin->target, &flow->insts[i], RF_R, ABI_STACK_REG))
                     continue;
                 s = after(flow->bin->target, &flow->insts[i], s);
                 if (s.kind == R1_KNOWN && s.below_bytes > lowest_bytes) {

@@ -88,7 +88,7 @@ static bool value_before(Follow *follow, uint32_t at, Operand o, uint32_t *value
             isa_has_effect(flow->insts[at].optype, ISA_EFFECT_CALL))
             return false;
         follow->left--;
-    } while (!check_writes_reg(flow->bin->target, &flow->insts[at], (RegFile)o.file, o.value));
+    } while (!bin_writes_reg(flow->bin->target, &flow->insts[at], (RegFile)o.file, o.value));
     if (!result_of(follow, at, o, value))
         return false;
     *value ^= not ;

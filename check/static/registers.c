@@ -65,7 +65,7 @@ static void live_before(Live *live, Guards *guards, const Target *target, const 
         bool predicate = cell >= UP_FIRST;
         uint64_t r = predicate ? 0 : (uint64_t)1 << cell;
         uint8_t p = (uint8_t)(predicate ? 1u << (cell - UP_FIRST) : 0), of = guards->of[cell];
-        if (of && check_writes_reg(target, inst, RF_P, (of - 1u) / 2))
+        if (of && bin_writes_reg(target, inst, RF_P, (of - 1u) / 2))
             guards->of[cell] = of = 0;
         if (((writes.r & r) || (writes.p & p)) && (op_is_always(inst->guard) || (guard && guard == of))) {
             live->r &= ~r;

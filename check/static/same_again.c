@@ -120,7 +120,7 @@ static uint64_t number_behind(const BinFlow *flow, uint32_t block, RegFile file,
     const BinBlock *b = &flow->blocks[block];
     *writes = false;
     for (uint32_t i = b->first; i < b->first + b->ninsts; i++)
-        *writes |= flow->decoded[i] && check_writes_reg(flow->bin->target, &flow->insts[i], file, reg);
+        *writes |= flow->decoded[i] && bin_writes_reg(flow->bin->target, &flow->insts[i], file, reg);
     return *writes ? number_before(flow, b->first, b->first + b->ninsts, file, reg, DEEP) : 0;
 }
 

@@ -166,8 +166,8 @@ static bool same_guard(const BinFlow *flow, const BinBlock *block, uint32_t i, u
         bool is_true = source.kind == OPK_REG && source.file == RF_P && source.value == REG_PT;
         for (uint32_t n = from; same && source.kind == OPK_REG && !is_true && n < to; n++)
             for (unsigned r = 0; same && r < (regs ? regs : 1); r++)
-                same = !check_writes_reg(flow->bin->target, &flow->insts[n], (RegFile)source.file,
-                                         source.value + r);
+                same = !bin_writes_reg(flow->bin->target, &flow->insts[n], (RegFile)source.file,
+                                       source.value + r);
     }
     return same;
 }

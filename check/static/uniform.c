@@ -599,8 +599,9 @@ static void at_call(Uniform *uniform, uint32_t p, Cells *cells, uint32_t i, uint
     Checker *checker = uniform->c;
     Callees to = check_callees(checker, i);
     ProcInfo *me = &uniform->info[p];
-    if (checker->flow->blocks[block].ends & BX_NORETURN)
-        return; /* nobody sees what it writes */
+    const BinBlock *at = &checker->flow->blocks[block];
+    if (at->ends & BX_NORETURN && i + 1 == at->first + at->ninsts && bin_target(checker->flow, i) == NONE)
+        return; /* the driver's, that gives up: nobody sees what it writes */
     Cells out = {{0}}, written = {{0}}, mine = *cells;
     for (unsigned r = 0; !to.n && r < CELL_FRAME; r++) /* of the driver, or of another object */
         set(&written, r, !checker->native || r >= CELL_P || !abi_open_keeps(r));
