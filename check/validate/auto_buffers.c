@@ -172,6 +172,12 @@ static void describe_buffer(const AutoSearch *search, const AutoAttempt *attempt
         size = 8;
     Contents contents =
         describe_contents(search, attempt, slot, t->record ? 0 : t->content, size, plan, number);
+    if (t->mapped && !t->content && !attempt->edges) {
+        contents.type = auto_mapped_type(search);
+        if (strpbrk(contents.type, "f"))
+            contents.init = arena_printf(&plan->arena, "random:%llu:-1:1",
+                                         (unsigned long long)(attempt->seed >> 32) + slot);
+    }
     buffer->init =
         t->record && t->content ? describe_records(search, attempt, slot, plan, number) : contents.init;
     buffer->type = scalar_find(contents.type, strlen(contents.type));
@@ -215,8 +221,11 @@ static void field_bytes(const AutoSearch *search, const AutoAttempt *attempt, ui
     const char *type = auto_slot->float_type == TY_F64 ? "f64"
                        : auto_slot->size_bytes == 2    ? (auto_slot->float_type == TY_BF16 ? "bf16" : "f16")
                                                        : "f32";
+    uint64_t prepared;
     memset(out, 0, 8);
-    if (auto_slot->shared_piece) {
+    if (auto_prepared(search, attempt, slot, &prepared)) {
+        memcpy(out, &prepared, auto_slot->size_bytes < 8 ? auto_slot->size_bytes : 8);
+    } else if (auto_slot->shared_piece) {
         const uint64_t piece_bytes = attempt->shared_bytes / search->flow.shared_pieces & ~15ull,
                        address =
                            search->flow.static_shared_bytes + (auto_slot->shared_piece - 1) * piece_bytes;

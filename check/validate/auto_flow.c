@@ -383,6 +383,7 @@ static void flow_bytes(Flow *w, uint32_t func, const PtxInsn *in) {
 }
 
 static void flow_high(Flow *w, uint32_t func, const PtxInsn *in) {
+    auto_hint_shift(w, func, in, source_value(w, func, in, 1));
     const PtxOperand *by = &in->operands[in->ndst + 1];
     int64_t width = 8 * (int64_t)ptx_type_bytes((PtxType)in->type[0]);
     if (by->kind == PO_IMM && by->imm > 0 && by->imm < width)
@@ -453,6 +454,7 @@ static void define_product(Flow *w, uint32_t func, const PtxInsn *in, unsigned p
     out.strides |= (b.tid ? a.is : 0) | (a.tid ? b.is : 0);
     out.given &= is_float_type(source_type(in));
     hint_factor(w, func, in);
+    auto_hint_multiplier(w, func, in, a, b);
     const PtxOperand *factor = &in->operands[in->ndst + 1];
     if (in->noperands == in->ndst + 2u && factor->kind == PO_IMM && factor->imm > 0)
         keep_multiple(&out, a, (uint64_t)factor->imm);
@@ -551,6 +553,18 @@ static void flow_copy(Flow *w, uint32_t func, const PtxInsn *in) {
         Val a = operand_value(w, func, &in->operands[i]);
         if (!a.var)
             auto_note_access(w, a, 4);
+    }
+}
+
+/* A map that the kernel makes itself, in memory that is none of the host's, of a tensor at an address. */
+static void flow_tensormap(Flow *flow, uint32_t func, const PtxInsn *in) {
+    for (unsigned i = 0; i < in->noperands && i < 2; i++) {
+        Val v = operand_value(flow, func, &in->operands[i]);
+        bool tensor = i == 1 && in->sub == SUB_GLOBAL_ADDRESS;
+        bool known = v.var || (in->operands[i].kind != PO_ADDR && !tensor);
+        for (AutoSet s = known ? 0 : auto_note_access(flow, v, 4); s; s &= s - 1)
+            *(tensor ? &flow->out->slots[auto_first(s)].mapped
+                     : &flow->out->slots[auto_first(s)].holds_maps) = true;
     }
 }
 

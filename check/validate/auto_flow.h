@@ -55,8 +55,9 @@ typedef struct {
     uint32_t twin, twin_times, twin_by;
     bool has_equal;
     int64_t equals;
-    bool free_lock; /* memory that compare-and-swap takes if it is 0 */
-    bool added_to;  /* ... that atomic operations add to: who counts, or sums, begins with 0 */
+    bool free_lock;          /* memory that compare-and-swap takes if it is 0 */
+    bool added_to;           /* ... that atomic operations add to: who counts, or sums, begins with 0 */
+    bool mapped, holds_maps; /* memory of which the kernel makes a tensor map, and where it puts some */
 } AutoSlot;
 
 typedef struct { /* a copy of a tensor whose map is a parameter, or in memory that one points to */
@@ -65,8 +66,17 @@ typedef struct { /* a copy of a tensor whose map is a parameter, or in memory th
     uint32_t param;
 } AutoCopy;
 
+/* A quotient by a number that the host has prepared (auto_quotient.c): index + 1 of the slots that have the
+ * multiplier, the counts of the shifts, and the divisor; 0: there is none, or nobody knows. */
+typedef enum { AUTO_WAY_NONE, AUTO_WAY_HIGH, AUTO_WAY_SUM, AUTO_WAY_HALF } AutoWay;
+typedef struct {
+    uint32_t multiplier, half, shift, divisor;
+    AutoWay way;
+} AutoQuotient;
+
 enum {
     AUTO_MAX_SLOTS = 128,
+    AUTO_MAX_QUOTIENTS = 32,
     AUTO_MAX_COPIES = 64,
     AUTO_ROWS = 4,
     AUTO_DEPTH = 4 /* of pointers to pointers */
@@ -99,6 +109,8 @@ typedef struct {
     uint32_t step_hint[3]; /* multiples of this are added to tid: the next elements of a block of that size */
     AutoCopy copies[AUTO_MAX_COPIES];
     uint32_t ncopies;
+    AutoQuotient quotients[AUTO_MAX_QUOTIENTS];
+    uint32_t nquotients;
     bool dynamic_shared;
     bool numbered_shared;         /* which has no name: its addresses are numbers */
     uint32_t shared_pieces;       /* parameters that point into dynamic shared memory */

@@ -171,6 +171,10 @@ void auto_add_textures(const AutoSearch *search, const AutoAttempt *attempt, Pla
 /* Tensor maps for what the kernel copies tensors by (auto_tensor.c); of_param as above. */
 void auto_add_tensors(const AutoSearch *search, const AutoAttempt *attempt, Plan *plan, unsigned number,
                       uint32_t *of_param);
+/* The number of a slot by which the kernel divides with what the host prepares; false: it is another one. */
+bool auto_prepared(const AutoSearch *search, const AutoAttempt *attempt, uint32_t slot, uint64_t *value);
+/* The type of elements that the kernel itself makes tensor maps of. */
+const char *auto_mapped_type(const AutoSearch *search);
 /* The statement that gives a register its only value; NULL: there are several (auto_texture.c). */
 const PtxInsn *auto_only_writer(const PtxFunc *f, uint32_t reg);
 /* Index + 1 of the kernel's parameter that the register holds, 0: another value. */

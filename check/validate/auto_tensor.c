@@ -174,12 +174,14 @@ static void describe_map(const AutoSearch *search, const PtxInsn *copy, uint64_t
         map->box[k] = 0;
 }
 
+static const char *const types[SIM_TENSOR_TYPES] = {
+    [SIM_TENSOR_U8] = "u8",     [SIM_TENSOR_U32] = "u32", [SIM_TENSOR_U64] = "u64", [SIM_TENSOR_F16] = "f16",
+    [SIM_TENSOR_BF16] = "bf16", [SIM_TENSOR_F32] = "f32", [SIM_TENSOR_F64] = "f64"};
+
+const char *auto_mapped_type(const AutoSearch *search) { return types[element_type(search, &(PtxInsn){0})]; }
+
 static uint32_t add_tensor(const AutoAttempt *attempt, Plan *plan, const char *name,
                            const SimTensorMap *map) {
-    static const char *const types[SIM_TENSOR_TYPES] = {
-        [SIM_TENSOR_U8] = "u8",   [SIM_TENSOR_U32] = "u32",   [SIM_TENSOR_U64] = "u64",
-        [SIM_TENSOR_F16] = "f16", [SIM_TENSOR_BF16] = "bf16", [SIM_TENSOR_F32] = "f32",
-        [SIM_TENSOR_F64] = "f64"};
     PlanTensor tensor = {.name = name, .buffer = plan->buffers.n, .map = *map};
     const char *type = types[map->type];
     unsigned long long seed = (attempt->seed >> 32) + plan->buffers.n;
@@ -195,12 +197,23 @@ static uint32_t add_tensor(const AutoAttempt *attempt, Plan *plan, const char *n
     return plan->tensors.n;
 }
 
+/* Does the kernel put maps of its own there? */
+static bool holds_maps(const AutoSearch *search, uint32_t param) {
+    bool holds = false;
+    for (uint32_t i = 0; i < search->flow.nslots; i++) {
+        const AutoSlot *slot = &search->flow.slots[i];
+        holds |= !slot->parent && !slot->variable && slot->param == param && slot->holds_maps;
+    }
+    return holds;
+}
+
 void auto_add_tensors(const AutoSearch *search, const AutoAttempt *attempt, Plan *plan, unsigned number,
                       uint32_t *of_param) {
     for (uint32_t i = 0; i < search->flow.ncopies; i++) {
         const AutoCopy *copy = &search->flow.copies[i];
         uint64_t bytes = box_bytes(search, attempt, copy->func, (uint32_t)(copy->insn - copy->func->insns));
-        if (of_param[copy->param] || bytes < LEAST_ROW || bytes > MOST_BYTES / (BOXES * BOXES))
+        if (of_param[copy->param] || holds_maps(search, copy->param) || bytes < LEAST_ROW ||
+            bytes > MOST_BYTES / (BOXES * BOXES))
             continue;
         SimTensorMap map;
         describe_map(search, copy->insn, bytes, &map);

@@ -38,7 +38,12 @@ uint32_t auto_param_slot(Flow *flow, uint32_t param, uint32_t offset, uint32_t s
             return i + 1;
         }
     }
-    return auto_add_slot(flow, (AutoSlot){.param = param, .offset_bytes = offset, .size_bytes = size});
+    const PtxVar *var = &flow->m->vars[flow->kernel->params[param]];
+    bool pointer = var->is_pointer && var->pointee_space != SP_SHARED && size == 8; /* it is declared one */
+    return auto_add_slot(flow, (AutoSlot){.param = param,
+                                          .offset_bytes = offset,
+                                          .size_bytes = size,
+                                          .uses = pointer ? AU_ADDRESS : 0});
 }
 
 void auto_use(Flow *flow, AutoSet slots, uint32_t uses, PtxType float_type) {

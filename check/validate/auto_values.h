@@ -54,6 +54,11 @@ typedef struct {
     uint32_t record_bytes;
 } AutoKnown;
 
+typedef struct { /* the product or the last shift of AutoFlow.quotients[quotient] */
+    const PtxInsn *insn;
+    uint32_t quotient;
+} QuotientStep;
+
 typedef struct {
     const PtxModule *m;
     const PtxFunc *kernel;
@@ -68,6 +73,7 @@ typedef struct {
     bool names_shared;     /* variables in shared memory are named */
     bool uses_shared;      /* statements with .shared */
     VEC(uint32_t) defined; /* registers that this part has defined */
+    VEC(QuotientStep) steps;
     Arena *arena;
     Cell *cells; /* by variable */
     VEC(Field) fields;
@@ -123,6 +129,11 @@ void auto_hint_unit(Flow *flow, Val v, uint64_t n);
 void auto_hint_word(Flow *flow, Val v, int64_t word);
 void auto_hint_equal(Flow *flow, Val x, int64_t word);
 void auto_hint_twin(Flow *flow, Val x, Val y);
+
+/* ---- quotients by prepared numbers (auto_quotient.c) ---- */
+/* A product of a and b, and a shift. */
+void auto_hint_multiplier(Flow *flow, uint32_t func, const PtxInsn *in, Val a, Val b);
+void auto_hint_shift(Flow *flow, uint32_t func, const PtxInsn *in, Val by);
 
 /* ---- memory that slots point to (auto_memory.c) ---- */
 /* What is loaded from there: the slots' contents. bases: the slots that point there */
