@@ -6,13 +6,14 @@
  *   (t + x) >> s                        m = 2^32 (2^s - d) / d + 1, s = log2 d
  *   (((x - t) >> s0) + t) >> s          the same m; s0 = 1, s = log2 d - 1, of d = 1 both 0
  * with log2 rounded up. A divisor is what the quotient is multiplied by, for the remainder; where nobody asks
- * for that it is small. SPDX-License-Identifier: MIT */
+ * for that it is small. Operations are asked for by name: which of them stands where in these three ways, and
+ * which leaves a quotient what it is, nothing else wants to know. SPDX-License-Identifier: MIT */
 #include "check/validate/auto_search.h"
 #include "check/validate/auto_values.h"
 #include <string.h>
 
 /* The slot that the value is, + 1; 0: another value. */
-static uint32_t slot_of(Val v) { return v.multiple && v.times == 1 && !v.tid ? v.multiple : 0; }
+static uint32_t only_slot(Val v) { return v.multiple && v.times == 1 && !v.tid ? v.multiple : 0; }
 
 static const PtxInsn *writer_of(const PtxFunc *f, const PtxOperand *operand) {
     return operand->kind == PO_REG ? auto_only_writer(f, operand->reg) : NULL;
@@ -65,11 +66,11 @@ static void find_divisor(Flow *flow, const PtxFunc *f, const PtxInsn *in, uint32
 void auto_hint_multiplier(Flow *flow, uint32_t func, const PtxInsn *in, Val a, Val b) {
     AutoFlow *out = flow->out;
     const PtxFunc *f = &flow->m->funcs[func];
-    uint32_t slot = slot_of(a) ? slot_of(a) : slot_of(b), n = 0;
-    if (!slot || (slot_of(a) && slot_of(b)))
+    uint32_t slot = only_slot(a) ? only_slot(a) : only_slot(b), n = 0;
+    if (!slot || (only_slot(a) && only_slot(b)))
         return;
     if ((in->op == PTX_MUL || in->op == PTX_MAD) && in->sub == SUB_LO && flow->steps.n)
-        find_divisor(flow, f, in, slot, slot_of(a) ? 1 : 0);
+        find_divisor(flow, f, in, slot, only_slot(a) ? 1 : 0);
     if (!is_high(in) || quotient_of(flow, in))
         return;
     while (n < out->nquotients && out->quotients[n].multiplier != slot)
@@ -89,7 +90,7 @@ static bool is_factor(const PtxInsn *high, const PtxOperand *operand) {
 
 void auto_hint_shift(Flow *flow, uint32_t func, const PtxInsn *in, Val by) {
     const PtxFunc *f = &flow->m->funcs[func];
-    uint32_t slot = slot_of(by);
+    uint32_t slot = only_slot(by);
     if (in->op != PTX_SHR || !slot || !flow->steps.n || quotient_of(flow, in))
         return;
     const PtxInsn *writer = writer_of(f, &in->operands[1]), *high = writer;

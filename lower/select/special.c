@@ -66,7 +66,7 @@ static Operand cluster_register(Sel *sel, uint32_t r, unsigned component, bool *
     if (r == SR_CLUSTER_NCTARANK)
         return said ? sel_launch_word(sel, said + 0x48) : op_imm(1);
     if (r == SR_IS_EXPLICIT_CLUSTER)
-        return said ? sel_launch_word(sel, said) : op_imm(0);
+        return said ? sel_launch_word(sel, said) : op_imm(sel->pf->reqnctapercluster[0] != 0);
     if (component >= 3)
         return op_imm(0);
     if (r == SR_NCLUSTERID)

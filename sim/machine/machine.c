@@ -638,8 +638,8 @@ static bool check_clusters(Run *run, Diags *d) {
     const char *wrong = sim_launch_clusters(run->launch, run->kernel->cluster, run->cluster);
     run->has_clusters = run->kernel->cluster[0] || run->launch->cluster[0];
     run->cluster_blocks = wrong ? 1 : run->cluster[0] * run->cluster[1] * run->cluster[2];
-    if (!wrong && run->has_clusters && !isa_target_info(run->bin->target)->cluster_offset_bytes)
-        wrong = "the machine has no clusters";
+    if (!wrong && run->cluster_blocks > 1 && !isa_target_info(run->bin->target)->cluster_offset_bytes)
+        wrong = "the machine has no clusters"; /* one block is one everywhere */
     return !wrong || diag(d, (SrcLoc){0}, DIAG_E0513, run->kernel->name, wrong);
 }
 

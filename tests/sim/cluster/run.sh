@@ -110,7 +110,19 @@ for level in $levels; do
 5 2 1 1 0
 END
 done
-registers -t bru1 <<< "5 2 1 1 0"
+# one block is no cluster there, be it the launch that asks for it or the kernel, which then has one
+registers -t bru1 << END
+5 2 1 1 0
+5 2 1 1 0 --cluster=1
+END
+sed 's/^\(\.visible .entry registers(.*)\)/\1 .reqnctapercluster 1/' registers.ptx > "$dir/one.ptx"
+grep -q 'reqnctapercluster 1' "$dir/one.ptx" || fail "the kernel of registers.ptx is written in another way"
+numbers 5 2 1 1 1
+for target in bru1 sm_90; do
+    "$heddle" compile "$dir/one.ptx" -t $target -o "$dir/one.cubin" > "$dir/out" 2>&1 || fail "one.ptx for $target"
+    "$heddle" validate "$dir/one.ptx" "$dir/one.cubin" --grid 5,2 --block 1 --arg 'out:ids:u32[160]=zero' --expect "ids=${words%,}" > "$dir/out" 2>&1 ||
+        fail ".reqnctapercluster 1 for $target"
+done
 "$heddle" run "$dir/own.cubin" --grid 4 --cluster 2 --block 1 --arg 'out:ids:u32[64]=zero' > "$dir/out" 2>&1
 grep -q 'the machine has no clusters' "$dir/out" || fail "clusters of a machine that has none"
 if [ -x "${PTXAS:-}" ]; then
