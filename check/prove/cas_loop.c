@@ -180,8 +180,7 @@ bool mach_cas_loop(Mach *mach, uint32_t head, uint32_t *exit) {
         if (mach->run->fault)
             return true;
     }
-    Term *taken = t_and(ts, mach->guard, mach_pred(mach, mach->in->src[0]));
-    Term *leaves = loop.retry_taken ? t_not(ts, taken) : taken;
+    Term *leaves = loop.retry_taken ? t_not(ts, mach->guard) : mach->guard;
     if (leaves != as_believed(mach, &loop, given, believed))
         mach_fault(mach, "a loop around compare-and-swap is not left just where it did not fail");
     if (!goes_on(mach, &loop, expected, given))

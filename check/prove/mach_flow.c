@@ -33,10 +33,22 @@ static void check_frame(Mach *mach, uint32_t callee) {
         mach_fault(mach, "a call of a function whose variables are not aligned as they say");
 }
 
+/* What is known of an end is known of EXIT without a modifier; native calls count no depth. */
+static void check_control(Mach *mach) {
+    const MachInst *in = mach->in;
+    bool counts = isa_target_info(mach->prover->flow->bin->target)->elf_form == ElfForm_BRU1;
+    if (bin_kind(in) == BK_EXIT && (in->optype != OT_EXIT || in->mods))
+        mach_fault(mach, "an end that is not a plain EXIT is not modelled");
+    if (!counts && ((in->optype == OT_CALL && !MGET(CALL, noinc, in->mods)) ||
+                    (in->optype == OT_RET && !MGET(RET, nodec, in->mods))))
+        mach_fault(mach, "a call or return that counts its depth is not modelled");
+}
+
 /* A routine executed in place of a call of it comes back to behind the call. */
 void mach_check_way_back(Mach *mach, uint32_t call) {
     Terms *ts = &mach->prover->ts;
     const MachInst *in = mach->in;
+    check_control(mach);
     uint64_t base = isa_is_absolute(in->optype, in->mods) ? 0 : bin_address(mach->prover->flow, mach->at + 1);
     Term *to = t_add(ts, t_pair(ts, mach_word(mach, RET_ra, 0), mach_word(mach, RET_ra, 1)),
                      t_const(ts, 64, base + (uint64_t)in->wide));
@@ -269,10 +281,7 @@ static bool mach_step(Mach *mach) {
     case BK_EXIT:
     case BK_RET:
     case BK_TRAP: {
-        Term *pp =
-            bin_kind(in) == BK_TRAP || in->src[0].kind != OPK_REG ? ts->truth : mach_pred(mach, in->src[0]);
-        Term *g = t_and(ts, mach->guard, pp);
-        Term *cond = t_and(ts, mach->pc, g);
+        Term *cond = mach->full;
         if (bin_kind(in) == BK_RET && cond != ts->falsity)
             check_return(mach);
         if (cond != ts->falsity)
@@ -281,16 +290,10 @@ static bool mach_step(Mach *mach) {
                        : bin_kind(in) == BK_RET ? EX_RET
                                                 : EX_TRAP,
                        0, cond);
-        mach->pc = t_and(ts, mach->pc, t_not(ts, g));
+        mach->pc = t_and(ts, mach->pc, t_not(ts, mach->guard));
         return mach->pc != ts->falsity;
     }
-    case BK_CALL:
-        if (in->src[0].kind == OPK_REG) { /* the second guard */
-            mach->guard = t_and(ts, mach->guard, mach_pred(mach, in->src[0]));
-            mach->full = t_and(ts, mach->pc, mach->guard);
-        }
-        mach_call(mach);
-        return true;
+    case BK_CALL: mach_call(mach); return true;
     default: mach_data(mach); return true;
     }
 }
@@ -345,8 +348,7 @@ static void table_leaves(Mach *mach, const BinBlock *b, Term *value, Term *cond,
 static void indirect_branch(Mach *mach, const BinBlock *b) {
     Terms *ts = &mach->prover->ts;
     unsigned words = isa_src_regs(mach->prover->flow->bin->target, mach->in, BRX_ra);
-    Term *taken = t_and(ts, mach->guard, mach_pred(mach, mach->in->src[BRX_pp]));
-    Term *value = t_under(ts, mach_word(mach, BRX_ra, 0), taken);
+    Term *taken = mach->guard, *value = t_under(ts, mach_word(mach, BRX_ra, 0), taken);
     Term **reached = ARENA_ARRAY(mach->prover->run_arena, Term *, b->nsuccs + 1);
     for (uint32_t i = 0; i < b->nsuccs; i++)
         reached[i] = b->succs[i].kind == BE_TABLE ? ts->falsity : t_and(ts, mach->pc, t_not(ts, taken));
@@ -372,12 +374,8 @@ static void edges(Mach *mach, const BinBlock *b) {
         indirect_branch(mach, b);
         return;
     }
-    Term *taken = ts->falsity;
-    if (jumps_away(b, in))
-        taken =
-            in->src[0].kind == OPK_REG ? t_and(ts, mach->guard, mach_pred(mach, in->src[0])) : mach->guard;
+    Term *taken = jumps_away(b, in) || bin_kind(in) == BK_BRANCH ? mach->guard : ts->falsity;
     if (bin_kind(in) == BK_BRANCH) {
-        taken = t_and(ts, mach->guard, mach_pred(mach, in->src[0]));
         if (MGET(BRA, cond, in->mods) != BRACond_NoCond && in->optype == OT_BRA) {
             uint32_t join;
             if ((MGET(BRA, cond, in->mods) != BRACond_DIV && MGET(BRA, cond, in->mods) != BRACond_CONV) ||
@@ -428,20 +426,14 @@ void mach_at(Mach *mach, uint32_t at) {
     mach->full = mach->pc;
     mach->guard = mach_pred(mach, mach->in->guard);
     mach->full = t_and(&mach->prover->ts, mach->pc, mach->guard);
+    unsigned second = isa_traits(mach->in->optype)->second_guard;
+    if (second != ISA_NO_SLOT && mach->in->src[second].kind == OPK_REG) {
+        mach->guard = t_and(&mach->prover->ts, mach->guard, mach_pred(mach, mach->in->src[second]));
+        mach->full = t_and(&mach->prover->ts, mach->pc, mach->guard);
+    }
 }
 
 static const char fixed_elsewhere[] = "a relocation of an instruction that takes no address there";
-
-/* What is known of an end is known of EXIT without a modifier; native calls count no depth. */
-static void check_control(Mach *mach) {
-    const MachInst *in = mach->in;
-    bool counts = isa_target_info(mach->prover->flow->bin->target)->elf_form == ElfForm_BRU1;
-    if (bin_kind(in) == BK_EXIT && (in->optype != OT_EXIT || in->mods))
-        mach_fault(mach, "an end that is not a plain EXIT is not modelled");
-    if (!counts && ((in->optype == OT_CALL && !MGET(CALL, noinc, in->mods)) ||
-                    (in->optype == OT_RET && !MGET(RET, nodec, in->mods))))
-        mach_fault(mach, "a call or return that counts its depth is not modelled");
-}
 
 bool mach_inst(Mach *mach) {
     BinKind kind = bin_kind(mach->in);

@@ -451,6 +451,9 @@ meet: gathers for ever | sub BSYNC B3 / BRA `(.L_15_00a0)
 meet: stub waits for lanes of another register | sub in:.text.$sync$VOTE$1 WARPSYNC R4 / WARPSYNC R5
 meet: stub waits for all lanes | sub in:.text.$sync$VOTE$1 WARPSYNC R4 / WARPSYNC 0xffffffff
 meet: stub waits for nobody | drop in:.text.$sync$VOTE$1 WARPSYNC R4
+meet: stub waits under a predicate | sub in:.text.$sync$VOTE$1 WARPSYNC R4 / WARPSYNC P6, R4
+meet: stub waits under a predicate that is false | sub in:.text.$sync$VOTE$1 WARPSYNC R4 / WARPSYNC !PT, R4
+meet: stub comes back one level too far | sub in:.text.$sync$VOTE$1 RET.ABS.NODEC R2 / RET.ABS R2
 meet: stub takes the predicate for its complement | sub ISETP.NE.U32.AND P0, PT, R5, RZ / ISETP.EQ.U32.AND P0, PT, R5, RZ
 meet: stub takes another operand | sub ISETP.NE.U32.AND P0, PT, R5, RZ / ISETP.NE.U32.AND P0, PT, R4, RZ
 meet: stub votes otherwise | sub VOTE.ANY R4, PT, P0 / VOTE.ANY R4, PT, !P0
@@ -464,6 +467,7 @@ meet: vote's operand of the other place | sub SEL R5, RZ, 0x1, !P1 / SEL R5, RZ,
 meet: WARPSYNC for sum of all lanes | sub in:.text.meet WARPSYNC.EXCLUSIVE R9 / WARPSYNC 0xffff
 meet: WARPSYNC for sum of another register | sub in:.text.meet WARPSYNC.EXCLUSIVE R9 / WARPSYNC.EXCLUSIVE R8
 meet: WARPSYNC for match of all lanes | sub in:.text.meet WARPSYNC R9 / WARPSYNC 0xffff
+meet: WARPSYNC for match under a predicate | sub in:.text.meet WARPSYNC R9 / WARPSYNC P6, R9
 meet: WARPSYNC for match of another register | sub in:.text.meet WARPSYNC R9 / WARPSYNC R8
 meet: asks for lanes of another mask | sub LOP3.LUT P0, RZ, R5, R9, RZ, 0xc, / LOP3.LUT P0, RZ, R5, R8, RZ, 0xc,
 meet: asks for lanes that are here | sub LOP3.LUT P0, RZ, R5, R9, RZ, 0xc, / LOP3.LUT P0, RZ, R5, R9, RZ, 0xc0,
