@@ -7,6 +7,7 @@
  * what was found. SPDX-License-Identifier: MIT */
 #include "frontend/link.h"
 #include "base/scope.h"
+#include "frontend/lex.h"
 #include "frontend/system.h"
 #include <stdlib.h>
 #include <string.h>
@@ -493,4 +494,58 @@ PtxModule *ptx_link(PtxModule **modules, uint32_t n, Diags *diags) {
         return l.out;
     ptx_free(l.out);
     return NULL;
+}
+
+/* ---- texts that were linked ---- */
+typedef VEC(size_t) Places;
+
+/* Where .version begins another text. Nothing is reported: what is no token is the parser's. */
+static void find_texts(Arena *arena, const char *text, size_t size_bytes, Places *begins) {
+    Diags quiet = {0};
+    StrTab strings = {0};
+    static const char version[] = ".version";
+    Lexer lexer = {.text = arena_printf(arena, "%.*s", (int)size_bytes, text),
+                   .size = (uint32_t)size_bytes,
+                   .strings = &strings,
+                   .d = &quiet};
+    unsigned depth = 0;
+    Token token = {0};
+    for (lex_next(&lexer, &token); token.kind != TK_EOF && token.kind != TK_BAD; lex_next(&lexer, &token)) {
+        depth += token.kind == '{';
+        depth -= token.kind == '}' && depth;
+        if (token.kind == TK_DIR && !depth && token.size == sizeof version - 1 &&
+            memcmp(lexer.text + token.at, version, token.size) == 0)
+            VEC_ADD(arena, begins, token.at);
+    }
+    str_free(&strings);
+}
+
+PtxModule *ptx_parse_kept(const char *name, const char *text, size_t size_bytes, Diags *diags) {
+    Arena arena = {0};
+    Places begins = {0};
+    PtxModule *linked = NULL;
+    if (size_bytes < INT32_MAX && !memchr(text, 0, size_bytes))
+        find_texts(&arena, text, size_bytes, &begins);
+    uint32_t n = begins.n ? begins.n : 1, parsed = 0;
+    PtxModule **all = ARENA_ARRAY(&arena, PtxModule *, n);
+    for (size_t from = 0; parsed < n; parsed++) {
+        size_t to = parsed + 1 < n ? begins.at[parsed + 1] : size_bytes;
+        size_t joint = n > 1 && to > from && text[to - 1] == '\n'; /* ptx_link writes it */
+        all[parsed] = ptx_parse(name, text + from, to - from - joint, diags);
+        if (!all[parsed])
+            break;
+        from = to;
+    }
+    if (n == 1) {
+        linked = all[0];
+    } else if (parsed == n) {
+        linked = ptx_link(all, n, diags);
+        if (linked)
+            linked->source.name = arena_printf(&linked->arena, "%s", name);
+    } else {
+        while (parsed)
+            ptx_free(all[--parsed]);
+    }
+    arena_free(&arena);
+    return linked;
 }

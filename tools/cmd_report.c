@@ -4,6 +4,7 @@
 #include "base/scope.h"
 #include "check/picture/picture.h"
 #include "emit/elf/object.h"
+#include "frontend/link.h"
 #include "frontend/named.h"
 #include "tools/cli.h"
 #include "tools/cmd_report.h"
@@ -41,8 +42,8 @@ static bool open_binary(ReportSubject *subject, const char *path, const char *da
         return false;
     subject->of_file = true;
     if (subject->binary->ptx_text)
-        subject->ptx = ptx_parse(subject->binary->ptx_name ? subject->binary->ptx_name : path,
-                                 subject->binary->ptx_text, subject->binary->ptx_text_bytes, &quiet);
+        subject->ptx = ptx_parse_kept(subject->binary->ptx_name ? subject->binary->ptx_name : path,
+                                      subject->binary->ptx_text, subject->binary->ptx_text_bytes, &quiet);
     if (subject->ptx && compile_subject(subject, subject->binary->target, &quiet))
         subject->decided = same_code(subject->binary, &subject->compilation, &quiet);
     return true;

@@ -175,8 +175,8 @@ PtxModule *cli_read_ptx_and_code(Settings *settings, const char *path, Binary **
         if (code)
             *code = binary;
         if (binary && binary->ptx_text)
-            m = ptx_parse(binary->ptx_name ? binary->ptx_name : path, binary->ptx_text,
-                          binary->ptx_text_bytes, &settings->diags);
+            m = ptx_parse_kept(binary->ptx_name ? binary->ptx_name : path, binary->ptx_text,
+                               binary->ptx_text_bytes, &settings->diags);
         else if (binary)
             diag(&settings->diags, (SrcLoc){0}, DIAG_E0412, path, "the binary holds no PTX text");
         if (!code)

@@ -70,6 +70,19 @@ sed '/entry second/,$d' "$cases/two.ptx" >one.ptx
 grep -q 'second: refuted: the file lacks this kernel' out || fail "the missing kernel is not named"
 status "missing kernel: validate" 4 "$heddle" validate "$cases/two.ptx" bad.cubin --launch auto --kernel second
 
+# a file linked of two objects keeps both texts: functions that each has for itself have one name in them
+for file in one two; do
+    "$heddle" compile -c -t sm_80 "$cases/linked_$file.ptx" -o "$file.o" || fail "linked_$file"
+done
+"$heddle" link one.o two.o -o linked.cubin || fail "linked"
+status "linked: prove" 0 "$heddle" prove linked.cubin -v
+grep -q '^all  *5 regions  *5 proved' out && grep -q 'lines 38-43' out || { fail "linked, lines of the second text:"; cat out; }
+status "linked: validate" 0 "$heddle" validate linked.cubin --launch auto
+"$heddle" disasm --sections linked.cubin -o good.sass && sed 's/\(\(IMAD\|MOV\).*\)0x13/\10x17/' good.sass >bad.sass && ! cmp -s good.sass bad.sass &&
+    "$heddle" asm bad.sass -o bad.cubin || fail "linked: no constant to change"
+status "linked, changed: prove" 4 "$heddle" prove bad.cubin
+status "linked, changed: validate" 4 "$heddle" validate bad.cubin --launch auto
+
 # attributes: parameters, registers, stack
 "$heddle" compile "$cases/two.ptx" -o good.cubin && "$heddle" disasm --sections good.cubin -o good.sass || fail "two.ptx"
 attribute() { # NAME, SED, EXPECTED
