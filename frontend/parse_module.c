@@ -17,16 +17,25 @@ int ptx_last_minor(unsigned major) {
     return major >= 1 && major <= NEWEST_MAJOR ? last_minor[major - 1] : -1;
 }
 
+/* A number of at most three digits at *text, which goes behind it; false: there is none. */
+static bool read_short(const char **text, unsigned *number) {
+    const char *first = *text;
+    for (*number = 0; **text >= '0' && **text <= '9' && *text < first + 3; (*text)++)
+        *number = *number * 10 + (unsigned)(**text - '0');
+    return *text > first;
+}
+
 static bool parse_version(Parser *parser) {
     unsigned major, minor;
-    int used = 0;
     if (!parse_at_dir(parser, ".version"))
         return diag(parser->d, here(parser), DIAG_E0117);
     next(parser);
     char text[24];
     snprintf(text, sizeof text, "%.*s", parser->tok.size > 20 ? 20 : (int)parser->tok.size,
              parser->lx.text + parser->tok.at);
-    if (!at(parser, TK_DBL) || sscanf(text, "%3u.%3u%n", &major, &minor, &used) != 2 || text[used])
+    const char *rest = text;
+    if (!at(parser, TK_DBL) || !read_short(&rest, &major) || *rest++ != '.' || !read_short(&rest, &minor) ||
+        *rest)
         return diag(parser->d, here(parser), DIAG_E0117);
     if (major < 1 || major > NEWEST_MAJOR)
         return diag(parser->d, here(parser), DIAG_E0143, major, minor);

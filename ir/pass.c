@@ -78,7 +78,7 @@ bool ir_run_pass_table(IrModule *module, const PassDesc *table, unsigned n, cons
             if (desc->needs & ~facts)
                 return diag(d, (SrcLoc){0}, DIAG_E0691, desc->name, desc->needs & ~facts);
             scope_poll();
-            double start = now_ms();
+            double start = opt->time_passes ? now_ms() : 0;
             module->steps = 0;
             bool ok = run_one(desc, module, d);
             if (opt->time_passes)

@@ -13,13 +13,14 @@ static double now_ms(void) { return clock_seconds() * 1e3; }
 
 /* Times of the steps that are no passes, in the form of the pass driver's. */
 static double step_done(const DriverOptions *opt, const char *name, double start, uint64_t steps, Diags *d) {
-    double now = now_ms();
     char line[96];
+    if (!opt->passes.time_passes)
+        return 0;
+    double now = now_ms();
     int n = snprintf(line, sizeof line, "step %-12s %9.3f ms", name, now - start);
     if (steps)
         snprintf(line + n, sizeof line - (size_t)n, " %12llu steps", (unsigned long long)steps);
-    if (opt->passes.time_passes)
-        diag(d, (SrcLoc){0}, DIAG_N0010, line);
+    diag(d, (SrcLoc){0}, DIAG_N0010, line);
     return now;
 }
 
@@ -46,7 +47,7 @@ bool driver_compile(Compilation *compilation, const PtxModule *ptx, const Driver
         return false;
     const Source *old = diags->source;
     diags->source = &ptx->source;
-    double t = now_ms();
+    double t = opt->passes.time_passes ? now_ms() : 0;
     compilation->ir = (opt->elf.relocatable ? lower_object : lower_module)(
         ptx, &compilation->strings, opt->target ? opt->target : isa_targets[0], opt->opt_level, diags);
     t = step_done(opt, "isel", t, compilation->ir ? compilation->ir->steps : 0, diags);
