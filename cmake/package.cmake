@@ -25,7 +25,14 @@ configure_package_config_file(${package}/HeddleConfig.cmake.in ${made}/HeddleCon
   INSTALL_DESTINATION ${config_dir} PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(${made}/HeddleConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 
-install(TARGETS ${HEDDLE_PROGRAMS} heddle-learn heddle-ptxas RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS ${HEDDLE_PROGRAMS} heddle-learn heddle-ptxas heddle-fatbinary RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+set(names ${CMAKE_INSTALL_LIBEXECDIR}/heddle/clang) # for clang's -B: what it calls, under the names that it looks for
+file(RELATIVE_PATH up "/${names}" "/${CMAKE_INSTALL_BINDIR}")
+file(MAKE_DIRECTORY ${made}/clang)
+foreach(name ptxas fatbinary)
+  file(CREATE_LINK ${up}/heddle-${name} ${made}/clang/${name} SYMBOLIC)
+  install(FILES ${made}/clang/${name} DESTINATION ${names})
+endforeach()
 install(TARGETS heddle_shared EXPORT HeddleTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS heddle_ptxrun LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT HeddleTargets NAMESPACE Heddle:: DESTINATION ${config_dir})

@@ -249,14 +249,24 @@ bool cli_reject_container(Settings *settings, const char *path, const Container 
     return diag(&settings->diags, (SrcLoc){0}, DIAG_E0417, path, item_list(settings, container));
 }
 
+/* The machine's number of --target; 0 without one, and of bru1. */
+static unsigned machine_number(const Settings *settings) {
+    unsigned sm;
+    return settings->target && sscanf(isa_target_name(settings->target), "sm_%u", &sm) == 1 ? sm : 0;
+}
+
+/* Of several PTX texts that of the latest machine up to --target, as a driver takes it. */
 static bool choose(Settings *settings, const char *path, bool ptx, const Container *container,
                    const ContainerItem **out) {
-    unsigned n[2] = {0};
+    unsigned n[2] = {0}, machine = machine_number(settings);
     const ContainerItem *found[2] = {NULL};
     for (uint32_t i = 0; i < container->items.n; i++) {
-        const ContainerItem *item = &container->items.at[i];
-        if (!is_wanted(settings, item))
+        const ContainerItem *item = &container->items.at[i], *other = found[item->is_ptx];
+        bool ranked = item->is_ptx && machine;
+        if (!is_wanted(settings, item) || (ranked && (item->sm > machine || (other && item->sm < other->sm))))
             continue;
+        if (ranked && other && item->sm > other->sm)
+            n[item->is_ptx] = 0;
         found[item->is_ptx] = item;
         n[item->is_ptx]++;
     }

@@ -20,7 +20,8 @@ DESTDIR=$dir/staged "$cmake" --install "$build" --prefix /opt/heddle >log 2>&1 |
 mv staged/opt/heddle moved
 prefix=$dir/moved
 lib=$(dirname "$(find "$prefix" -name libheddle.a)")
-for file in bin/heddle bin/heddle-learn bin/heddle-ptxas include/heddle.h share/man/man1/heddle.1 share/man/man1/heddle-ptxas.1 \
+for file in bin/heddle bin/heddle-learn bin/heddle-ptxas bin/heddle-fatbinary libexec/heddle/clang/ptxas libexec/heddle/clang/fatbinary include/heddle.h \
+    share/man/man1/heddle.1 share/man/man1/heddle-ptxas.1 share/man/man1/heddle-fatbinary.1 \
     share/man/man1/heddle-compile.1 share/doc/heddle/errors.md share/doc/heddle/docs/gallery.md share/heddle/compiler-explorer/heddle-objdump share/doc/heddle/ptx.md share/doc/heddle/isa.md share/bash-completion/completions/heddle share/zsh/site-functions/_heddle \
     share/fish/vendor_completions.d/heddle.fish $(basename "$lib")/libheddle-ptxrun.so; do
     [ -s "$prefix/$file" ] || fail "$file is not installed"

@@ -1,9 +1,9 @@
 #!/bin/sh
-# callers.sh HEDDLE_PTXAS DIR HEDDLE CMAKE: compilers that call a ptxas take heddle-ptxas for it. nvcc builds a program for three machines and
+# callers.sh HEDDLE_PTXAS DIR HEDDLE CMAKE NAMES: compilers that call a ptxas take heddle-ptxas for it. nvcc builds a program for three machines and
 # with line tables, clang a kernel, where there is one that makes PTX; NVDISASM, where it is set, reads the code and the lines. NVCC is where
-# nvcc is.
+# nvcc is; NAMES is the folder for clang's -B.
 # SPDX-License-Identifier: MIT
-ptxas=$1 dir=$2 heddle=$3 cmake=$4
+ptxas=$1 dir=$2 heddle=$3 cmake=$4 names=$5
 rm -rf "$dir"
 mkdir -p "$dir"
 cd "$dir" || exit 1
@@ -112,4 +112,36 @@ for clang in clang clang-14 clang-19; do
     grep -q "Used [0-9]* registers, used 0 barriers, 364 bytes cmem" err || fail "$clang: $(cat err)"
     [ -z "$NVDISASM" ] || "$NVDISASM" scale.o | grep -q FMUL || [ -n "$("$NVDISASM" scale.o | grep FADD)" ] ||
         fail "$clang: no product in the code"
+    # a host object: its fat binary has the machine code of two machines, and the PTX
+    cat - scale.cu >host.cu <<'EOF'
+struct dim3 { unsigned x, y, z; };
+extern "C" int cudaLaunchKernel(const void *, dim3, dim3, void **, unsigned long, struct CUstream_st *);
+extern "C" int __cudaPopCallConfiguration(dim3 *, dim3 *, unsigned long *, struct CUstream_st **);
+EOF
+    echo 'int main() { return 0; }' >>host.cu
+    $clang -x cuda --cuda-path="$cuda" -nocudainc -nocudalib --cuda-gpu-arch=sm_75 --cuda-gpu-arch=sm_80 -O2 -B"$names" \
+        -Wno-unknown-cuda-version -c host.cu -o host.o 2>err || fail "$clang -B: $(cat err)"
+    for sm in 75 80; do
+        "$heddle" disasm host.o -t sm_$sm >said 2>&1 && grep -q 'scale' said || fail "$clang -B: no code of sm_$sm: $(cat said)"
+    done
+    "$heddle" compile host.o -t sm_86 --emit=ptx -o ptx.out 2>err && grep -q "target sm_80" ptx.out || fail "$clang -B: no PTX in the host object: $(cat err)"
+    cuobjdump=${NVDISASM:+$(dirname "$NVDISASM")/cuobjdump}
+    [ ! -x "$cuobjdump" ] || [ "$("$cuobjdump" -lelf -lptx host.o | grep -c ' file ')" = 4 ] ||
+        fail "$clang -B: cuobjdump reads $("$cuobjdump" -lelf -lptx host.o 2>&1)"
 done
+# what it says of a wrong command line, and of files that are not what they are said to be
+refused() { # TEXT WORDS...
+    text=$1
+    shift
+    "$names/fatbinary" "$@" >said 2>&1
+    [ $? = 1 ] && [ "$(cat said)" = "fatbinary fatal   : $text" ] || fail "fatbinary $*: $(cat said)"
+}
+refused "Unknown option '-nonsense'" -64 --nonsense
+refused "Could not open input file 'none.cubin'" -64 --create f --image3=kind=elf,sm=80,file=none.cubin
+refused "Value 'sm=8x' is not defined for option 'image3'" --create f --image3=kind=elf,sm=8x,file=own.cubin
+refused "Option 'image' lacks the kind, the machine or the file: 'profile=sm_80'" --create f --image=profile=sm_80
+refused "'own.cubin' is for sm_80, not for sm_75" --create f --image=profile=sm_75,file=own.cubin
+refused "'add.cu' is no PTX: it does not start with .version" --create f --image=profile=compute_75,file=add.cu
+[ ! -e f ] || fail "fatbinary wrote a file that it refused"
+"$names/fatbinary" -64 --create f --image3=kind=elf,sm=80,file=own.cubin --cmdline "-v" --compress-all &&
+    "$heddle" disasm f >said && grep -q BAR.SYNC said || fail "fatbinary --image3"
