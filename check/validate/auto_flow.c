@@ -176,7 +176,7 @@ static void flow_load(Flow *flow, uint32_t func, const PtxInsn *in) {
     if (a.var) {
         for (unsigned i = 0; i < (in->vec ? in->vec : 1u); i++, a.offset += bytes) {
             const PtxOperand *d = element_operand(&in->operands[0], i);
-            Val v = auto_get_cell(flow, a, bytes);
+            Val v = auto_beside_variable(flow, auto_get_cell(flow, a, bytes), a, bytes);
             v.loaded |= a.loaded || flow->m->vars[a.var - 1].space == SP_GLOBAL ||
                         flow->m->vars[a.var - 1].space == SP_CONST;
             v.given |= v.loaded;
@@ -209,7 +209,8 @@ static void flow_store(Flow *flow, uint32_t func, const PtxInsn *in) {
             auto_put_cell(flow, a, bytes, operand_value(flow, func, element_operand(&in->operands[1], i)));
         }
         auto_use(flow, a.from, AU_INDEX, TY_NONE);
-    } else {
+    }
+    if (!a.var || a.apart) {
         PtxType type = stored_number(flow, func, in);
         for (AutoSet bases = auto_note_access(flow, a, bytes); bases; bases &= bases - 1) {
             AutoSlot *slot = &flow->out->slots[auto_first(bases)];
@@ -230,7 +231,7 @@ static void flow_wmma(Flow *flow, uint32_t func, const PtxInsn *in) {
 static void flow_atomic(Flow *flow, uint32_t func, const PtxInsn *in) {
     Val a = operand_value(flow, func, &in->operands[in->ndst]);
     unsigned bytes = ptx_type_bytes((PtxType)in->type[0]);
-    Val v = a.var ? auto_get_cell(flow, a, bytes)
+    Val v = a.var ? auto_beside_variable(flow, auto_get_cell(flow, a, bytes), a, bytes)
                   : auto_contents(flow, a, auto_note_access(flow, a, bytes), bytes);
     if (ptx_type_class((PtxType)in->type[0]) == TC_FLOAT)
         auto_use(flow, v.is, AU_FLOAT, (PtxType)in->type[0]);
@@ -282,6 +283,7 @@ static Val result_of(Flow *w, uint32_t func, const PtxInsn *in, unsigned passes)
         out.given |= v.given || memory;
         if (passes >> n & 1) {
             out.is |= v.is;
+            out.apart |= v.apart;
             out.summed |= v.summed;
             if (v.var && !out.var)
                 out.var = v.var, out.entry_param = v.entry_param, out.offset = v.offset,
@@ -318,6 +320,7 @@ static void flow_either(Flow *w, uint32_t func, const PtxInsn *in) {
     if (in->op != PTX_OR)
         auto_beside_either(&out, a, b);
     out.number = out.number ? out.number : auto_number_of_either(a, b);
+    out.apart |= auto_are_apart(a, b);
     define(w, func, in, out);
 }
 

@@ -127,6 +127,16 @@ AutoSet auto_note_access(Flow *flow, Val address, unsigned bytes) {
     return bases;
 }
 
+Val auto_beside_variable(Flow *flow, Val v, Val address, unsigned bytes) {
+    if (!address.apart)
+        return v;
+    Val other = auto_contents(flow, address, auto_note_access(flow, address, bytes), bytes);
+    bool changed = flow->changed; /* only what leaves a block matters */
+    auto_join(flow, &v, other);
+    flow->changed = changed;
+    return v;
+}
+
 /* The variables that statements do anything with but load from by name: write them, or take their address. */
 static void find_written(Flow *flow) {
     flow->written = ARENA_ARRAY(flow->arena, bool, flow->m->nvars + 1);

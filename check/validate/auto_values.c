@@ -108,6 +108,8 @@ PtxType auto_number_of_either(Val a, Val b) {
     return a.number == b.number || has_no_input(b) ? a.number : has_no_input(a) ? b.number : TY_NONE;
 }
 
+bool auto_are_apart(Val a, Val b) { return (a.var && !b.var && b.is) || (b.var && !a.var && a.is); }
+
 void auto_join(Flow *flow, Val *to, Val v) {
     Val old = *to;
     to->number = auto_number_of_either(old, v);
@@ -127,6 +129,7 @@ void auto_join(Flow *flow, Val *to, Val v) {
         to->multiple = v.multiple, to->times = v.times;
     else if (to->multiple != v.multiple || to->times != v.times)
         to->multiple = to->times = 0;
+    to->apart |= v.apart || auto_are_apart(old, v);
     if (!to->var)
         to->var = v.var, to->entry_param = v.entry_param, to->offset = v.offset, to->placed = v.placed;
     else if (v.var)
@@ -138,7 +141,7 @@ void auto_join(Flow *flow, Val *to, Val v) {
                      old.tid != to->tid || old.loaded != to->loaded || old.var != to->var ||
                      old.names != to->names || old.placed != to->placed || old.given != to->given ||
                      old.beside != to->beside || old.step != to->step || old.summed != to->summed ||
-                     old.number != to->number || old.mixed != to->mixed;
+                     old.number != to->number || old.mixed != to->mixed || old.apart != to->apart;
 }
 
 void auto_put_cell(Flow *flow, Val address, unsigned bytes, Val v) {

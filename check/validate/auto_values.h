@@ -21,6 +21,7 @@ typedef struct {
     int64_t beside;           /* what is added to the slots of `is`, */
     uint32_t step;            /* and to that a multiple of this; 0: nothing more, 1: anything */
     uint32_t var;             /* index + 1 of a variable whose address it is */
+    bool apart;               /* ... or it is of no variable but of what the slots are: not the sum of both */
     uint8_t tid;              /* bit i: depends on the thread or block index of axis i */
     bool mixed;               /* ... by its bits, as hashes do: it is no index */
     uint16_t row;             /* it is the thread's number in y or z times that; 0: it is not */
@@ -93,6 +94,8 @@ uint32_t auto_add_slot(Flow *flow, AutoSlot slot);
 uint32_t auto_param_slot(Flow *flow, uint32_t param, uint32_t offset, uint32_t size);
 /* Slots are used so; float_type TY_NONE: not as floating-point numbers. */
 void auto_use(Flow *flow, AutoSet slots, uint32_t uses, PtxType float_type);
+/* Is one the address of a variable and the other what slots are? */
+bool auto_are_apart(Val a, Val b);
 /* `to` is what it was or v. */
 void auto_join(Flow *flow, Val *to, Val v);
 /* Val.number of what is one or the other; a constant may be either. */
@@ -138,6 +141,8 @@ void auto_hint_shift(Flow *flow, uint32_t func, const PtxInsn *in, Val by);
 /* ---- memory that slots point to (auto_memory.c) ---- */
 /* What is loaded from there: the slots' contents. bases: the slots that point there */
 Val auto_contents(Flow *flow, Val address, AutoSet bases, unsigned bytes);
+/* v, what a variable holds there, or what the slots point to where the address may be either. */
+Val auto_beside_variable(Flow *flow, Val v, Val address, unsigned bytes);
 /* So many bytes are accessed there, through the slots that this returns. */
 AutoSet auto_note_access(Flow *flow, Val address, unsigned bytes);
 /* The slot, + 1, that points to a variable without initial values of which the host gives them: of constants,

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Launches are found for kernels whose numbers the host prepares: a multiplier and shifts that divide, which must be those
-# of the divisor, and memory in which a kernel makes tensor maps of its own.
+# of the divisor, memory in which a kernel makes tensor maps of its own, and a function that one caller gives a shared
+# variable and another a pointer.
 #
 #   auto_prepared.sh HEDDLE SCRATCH
 # SPDX-License-Identifier: MIT
@@ -101,3 +102,25 @@ mad.lo.u32 %i1, %b, 32, %t; mul.wide.u32 %o2, %i1, 4; add.s64 %o1, %o1, %o2; st.
 EOF
 "$heddle" validate maps.ptx --launch auto > out 2>&1 || fail "maps: $(head -3 out)"
 grep -q '^maps: equal: ' out || fail "maps: $(head -3 out)"
+
+# a function adds to what its callers give it: to a shared variable, and to what the parameter points to
+cat > apart.ptx << 'EOF'
+.version 8.0
+.target sm_80
+.address_size 64
+.func (.param .b32 r) count(.param .b64 at, .param .b32 by) {
+.reg .b64 %a; .reg .b32 %x<3>;
+ld.param.u64 %a, [at]; ld.param.u32 %x1, [by]; atom.add.u32 %x2, [%a], %x1; st.param.b32 [r], %x2; ret; }
+.visible .entry apart(.param .u64 out) {
+.shared .align 4 .b8 h[256];
+.reg .b64 %a<4>, %o; .reg .b32 %r<9>, %t; .reg .pred %p;
+ld.param.u64 %a1, [out]; mov.u32 %t, %tid.x; and.b32 %r1, %t, 63; mov.u32 %r2, h; cvt.u64.u32 %a2, %r2; cvta.shared.u64 %a2, %a2;
+mul.wide.u32 %o, %r1, 4; add.s64 %a2, %a2, %o; st.u32 [%a2], 0; bar.sync 0;
+{ .param .b64 p0; .param .b32 p1; .param .b32 q; st.param.b64 [p0], %a2; st.param.b32 [p1], 3; call (q), count, (p0, p1); }
+bar.sync 0; setp.gt.u32 %p, %t, 63; @%p ret;
+ld.u32 %r3, [%a2]; add.s64 %a3, %a1, %o;
+{ .param .b64 p0; .param .b32 p1; .param .b32 q; st.param.b64 [p0], %a3; st.param.b32 [p1], %r3; call (q), count, (p0, p1); }
+ret; }
+EOF
+"$heddle" validate apart.ptx --launch auto > out 2>&1 || fail "apart: $(head -3 out)"
+grep -q '^apart: equal: 3 of 3' out || fail "apart: $(head -3 out)"
