@@ -260,6 +260,20 @@ static PtxStep exec_ld(PtxRun *r, PtxThread *t, const PtxCode *code) {
     return STEP_GO;
 }
 
+/* What others may be writing: lanes of a warp look together, here one after the other (promise.c). */
+static PtxStep exec_ld_strong(PtxRun *r, PtxThread *t, const PtxCode *code) {
+    uint64_t address = interp_address(r, t, code, code->space);
+    const uint8_t *p = interp_memory(r, t, code, code->space, address, code->size_bytes, false);
+    if (!p)
+        return STEP_STOP;
+    interp_race_load(r, t, code);
+    t->looked = code;
+    t->looked_at = address;
+    t->saw = load_typed(p, code->type, code->size_bytes);
+    interp_put(t, code->dst[0], t->saw);
+    return STEP_GO;
+}
+
 static PtxStep exec_ld_vector(PtxRun *r, PtxThread *t, const PtxCode *code) {
     uint64_t address = interp_address(r, t, code, code->space);
     const uint8_t *p =
@@ -471,7 +485,7 @@ bool interp_bind_atom(PtxCode *code) {
 }
 
 bool interp_bind_ld(PtxCode *code) {
-    code->exec = code->vec_dst ? exec_ld_vector : exec_ld;
+    code->exec = code->vec_dst ? exec_ld_vector : interp_is_strong(code->insn) ? exec_ld_strong : exec_ld;
     return code->size_bytes >= 1 && code->size_bytes <= 8 &&
            (!code->vec_dst || code->nvec == (interp_is_wide(code) ? code->nwritten : code->insn->vec));
 }

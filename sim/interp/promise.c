@@ -3,7 +3,8 @@
  * lanes. Executions of two lanes are compared when both took the same branches before: only then a warp that
  * runs them together is sure to be at that instruction with both (in divergent code lanes meet it at
  * different times). What a lane saw of an mbarrier counts as a branch: a warp looks once for all its lanes,
- * while here another thread may complete the phase between two of them.
+ * while here another thread may complete the phase between two of them. Nor are lanes compared of which the
+ * same strong load has seen two values of one place: they waited for a flag, which was set between.
  *   - aligned barriers that a part of a warp goes around: at a place that every lane passes which has not
  * left the kernel before, all must have executed equally many. That place is the last post-dominator of the
  * barrier in the kernel that is more than its exit; lanes that exit early do not come there, so they raise no
@@ -24,6 +25,8 @@ typedef struct { /* the n-th execution of one instruction in a warp */
     uint32_t same, other;   /* lanes with that value; lanes on the same path with another one */
     const PtxCode *barrier; /* meets: the last one of a lane that executed more of them */
     uint64_t other_value;
+    const PtxCode *looked; /* as the first lane had it */
+    uint64_t looked_at, saw;
 } Row;
 
 typedef struct PtxPromise {
@@ -62,8 +65,13 @@ static void note(PtxThread *thread, const PtxCode *c, bool is_meet, uint64_t pat
         return;
     if (n >= promise->n) {
         grow_rows(promise);
-        promise->rows[promise->n++] =
-            (Row){.path = path, .value = value, .same = lane, .barrier = thread->last_barrier};
+        promise->rows[promise->n++] = (Row){.path = path,
+                                            .value = value,
+                                            .same = lane,
+                                            .barrier = thread->last_barrier,
+                                            .looked = thread->looked,
+                                            .looked_at = thread->looked_at,
+                                            .saw = thread->saw};
         return;
     }
     Row *row = &promise->rows[n];
@@ -73,6 +81,9 @@ static void note(PtxThread *thread, const PtxCode *c, bool is_meet, uint64_t pat
         row->same |= lane;
         return;
     }
+    if (!is_meet && row->looked && row->looked == thread->looked && row->looked_at == thread->looked_at &&
+        row->saw != thread->saw)
+        return;
     if (value > (row->other ? row->other_value : row->value))
         row->barrier = thread->last_barrier;
     row->other |= lane;

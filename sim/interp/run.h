@@ -161,8 +161,10 @@ struct PtxThread {
     uint32_t wait_mask;
     uint64_t wait_value[4];
     uint64_t insns;
-    uint64_t path;      /* of branches taken since the last barrier, as a hash; see sim/interp/promise.c */
-    uint64_t nbarriers; /* aligned barriers executed */
+    uint64_t path;         /* of branches taken since the last barrier, as a hash; see sim/interp/promise.c */
+    uint64_t nbarriers;    /* aligned barriers executed */
+    const PtxCode *looked; /* the last strong load, where it looked and what it saw */
+    uint64_t looked_at, saw;
     const PtxCode *last_barrier;
     VEC(PtxCopy) copies;    /* that are late */
     uint32_t groups;        /* of copies that it has committed */

@@ -149,6 +149,11 @@ if [ "$target" != sm_75 ]; then
   echo ' .shared .b64 m; .reg .b64 d; mov.u32 x, %tid.x; setp.ne.u32 q, x, 0; @q bra I; mbarrier.init.shared.b64 [m], 64; I: bar.sync 0; mbarrier.arrive.shared.b64 d, [m]; W: mbarrier.test_wait.parity.shared.b64 q, [m], 0; @q bra.uni D; bra.uni W; D: bar.sync 0; setp.eq.u32 q, i, 37; @q bra.uni E; add.u32 i, i, 1; E: red.global.max.u32 [p], i;' |
     undefined waited "k: line 11, .*$uni: bra.uni, lanes $warp1" sm_80
 fi
+# a flag that warp 1 sets while lanes of warp 0 look at it; and lanes that look at two places
+echo ' .shared .b32 m; setp.eq.u32 q, i, 0; @q st.shared.u32 [m], 0; bar.sync 0; setp.eq.u32 q, i, 63; @q st.release.cta.shared.u32 [m], 1; W: ld.acquire.cta.shared.u32 x, [m]; setp.ne.u32 q, x, 0; @q bra.uni D; bra.uni W; D: red.global.max.u32 [p], i;' |
+  undefined flag ''
+echo ' .shared .b32 m[2]; .reg .b32 y; setp.eq.u32 q, i, 0; @q st.shared.u32 [m], 1; @q st.shared.u32 [m+4], 0; bar.sync 0; setp.eq.u32 q, i, 37; selp.u32 x, 4, 0, q; mov.u32 y, m; add.u32 x, x, y; ld.acquire.cta.shared.u32 x, [x]; setp.ne.u32 q, x, 0; @q bra.uni D; add.u32 i, i, 1; D: red.global.max.u32 [p], i;' |
+  undefined flags "k: line 11, .*$uni: bra.uni, lanes $warp1"
 # The machine says the same of code in which a barrier's word tells whether it needs the whole warp: ours and ptxas's.
 # LANES empty: no alarm
 ptxas=$("$(dirname "$0")/../../find_nvidia.sh" ptxas || true)
