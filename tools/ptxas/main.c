@@ -211,19 +211,17 @@ static void bound_threads(Job *job, PtxFunc *f) {
 
 static bool bound_kernels(Job *job) {
     unsigned limit = register_limit(job);
-    ptxas_raise_maxnreg(&job->messages, job->module);
     if (given(job, OPT_MAXNTID) && job->options.lists[OPT_MAXNTID].n > 3)
         ptxas_warning(&job->messages,
                       "Too many values specified for option '-maxntid', option will be ignored");
-    for (uint32_t k = job->module->nfuncs; k-- > 0;) {
-        PtxFunc *f = &job->module->funcs[k];
-        if (!f->is_entry || !f->has_body)
-            continue;
-        if (limit)
-            bound_registers(job, f, limit);
-        else
+    const PtxFunc *end = job->module->funcs + job->module->nfuncs;
+    for (PtxFunc *f = job->module->funcs; f < end && !limit; f++)
+        if (f->is_entry && f->has_body)
             bound_threads(job, f);
-    }
+    ptxas_correct_bounds(&job->messages, job->module, job->target);
+    for (uint32_t k = job->module->nfuncs; k-- > 0 && limit;)
+        if (job->module->funcs[k].is_entry && job->module->funcs[k].has_body)
+            bound_registers(job, &job->module->funcs[k], limit);
     if (job->messages.failed) /* -Werror */
         ptxas_aborted();
     return !job->messages.failed;

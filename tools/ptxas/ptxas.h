@@ -56,8 +56,9 @@ bool ptxas_text_is_taken(Messages *messages, const char *text, size_t size_bytes
 bool ptxas_module_is_taken(Messages *messages, const PtxModule *module, const char *arch);
 /* All of them together. */
 bool ptxas_program_is_taken(Messages *messages, const PtxModule *module, bool relocatable);
-/* .maxnreg below what ptxas gives, and what the parser has changed: said, and raised. */
-void ptxas_raise_maxnreg(Messages *messages, PtxModule *module);
+/* .maxnreg below what ptxas gives, and what the parser has changed: said, and raised; .minnctapersm of more
+ * blocks or threads than the target's multiprocessor holds: said, and left out. */
+void ptxas_correct_bounds(Messages *messages, PtxModule *module, const Target *target);
 const char *ptxas_no_32_bits(const char *arch); /* what is said of 32-bit addresses */
 
 /* ---- the command line (options.c) ---- */

@@ -11,6 +11,7 @@
 
 enum {
     LEAST_REGS = 24, /* of .maxnreg */
+    WARP_LANES = 32,
     CONST_BYTES = 0x10000,
     PARAM_BYTES = 0x7ffc /* of a kernel */
 };
@@ -259,18 +260,47 @@ static const char *said_of_bound(const Messages *messages, const char *kernel) {
     return NULL;
 }
 
-void ptxas_raise_maxnreg(Messages *messages, PtxModule *module) {
+static void raise_maxnreg(Messages *messages, PtxFunc *f, const char *name) {
+    const char *said = said_of_bound(messages, name);
+    bool low = f->maxnreg && f->maxnreg < LEAST_REGS;
+    if (said)
+        ptxas_warning(messages, "%s", said);
+    else if (low)
+        ptxas_warning(messages, "For entry %s adjusting per thread register count of %u to lower bound of %d",
+                      name, f->maxnreg, LEAST_REGS);
+    if (low)
+        f->maxnreg = LEAST_REGS;
+}
+
+/* Blocks that no multiprocessor of the target holds at once bound nothing. */
+static void drop_minnctapersm(Messages *messages, PtxFunc *f, const char *name, const Target *target) {
+    const TargetInfo *info = isa_target_info(target);
+    const uint32_t *size = f->maxntid[0] ? f->maxntid : f->reqntid, most = info->sm_warps * WARP_LANES;
+    uint64_t threads = size[0];
+    for (unsigned k = 1; k < 3; k++)
+        threads *= size[k] ? size[k] : 1;
+    if (threads && f->minnctapersm > info->sm_blocks) {
+        ptxas_warning(messages,
+                      "Value of minnctapersm for entry %s is out of range. minnctapersm will be ignored",
+                      name);
+        f->minnctapersm = 0;
+    }
+    bool block = threads > most;
+    if (!block && threads * f->minnctapersm <= most)
+        return;
+    ptxas_warning(messages,
+                  "Value of threads per SM for entry %s is out of range. .minnctapersm %swill be ignored",
+                  name, block ? "and .maxntid " : "");
+    f->minnctapersm = 0;
+}
+
+void ptxas_correct_bounds(Messages *messages, PtxModule *module, const Target *target) {
     for (uint32_t k = module->nfuncs; k-- > 0;) {
         PtxFunc *f = &module->funcs[k];
-        const char *name = str_text(&module->strings, f->name), *said = said_of_bound(messages, name);
-        bool low = f->is_entry && f->maxnreg && f->maxnreg < LEAST_REGS;
-        if (said)
-            ptxas_warning(messages, "%s", said);
-        else if (low)
-            ptxas_warning(messages,
-                          "For entry %s adjusting per thread register count of %u to lower bound of %d", name,
-                          f->maxnreg, LEAST_REGS);
-        if (low)
-            f->maxnreg = LEAST_REGS;
+        const char *name = str_text(&module->strings, f->name);
+        if (!f->is_entry || !f->has_body)
+            continue;
+        raise_maxnreg(messages, f, name);
+        drop_minnctapersm(messages, f, name, target);
     }
 }

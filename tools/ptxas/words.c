@@ -41,6 +41,16 @@ static const struct {
 #include "tools/ptxas/messages.def"
 };
 
+/* Of the operations of atom and red, by their types. */
+static const struct {
+    const char *operation;
+    MessageClass class;
+    const char *format;
+} operation_rows[] = {
+#define PTXAS_OPERATION(operation, class, format) {operation, MSG_##class, format},
+#include "tools/ptxas/messages.def"
+};
+
 static const char *const unnamed[] = {
 #define PTXAS_UNNAMED(word) word,
 #include "tools/ptxas/messages.def"
@@ -222,6 +232,27 @@ static bool is_again(const DiagRecord *record, char letter, const char *word) {
     return false;
 }
 
+/* An atomic operation that the statement's type has not. */
+static bool of_operation(Arena *arena, const DiagRecord *record, const char *word, PtxasWords *out) {
+    const char *opcode = record->place.opcode, *modifiers = record->place.modifiers;
+    const char *dot = modifiers ? strrchr(modifiers, '.') : NULL;
+    if (!opcode || !dot || (strcmp(opcode, "atom") != 0 && strcmp(opcode, "red") != 0))
+        return false;
+    size_t size = strlen(dot + 1);
+    if (!in_class('t', dot + 1, size))
+        return false;
+    for (unsigned k = 0; k < sizeof operation_rows / sizeof *operation_rows; k++) {
+        const char *format = operation_rows[k].format;
+        if (strcmp(operation_rows[k].operation, word) != 0 ||
+            strstr(format, arena_printf(arena, "%s ", dot)) ||
+            strstr(format, arena_printf(arena, " %s ", dot + 1)))
+            continue;
+        *out = (PtxasWords){operation_rows[k].class, fill_parts(arena, record, format, word)};
+        return true;
+    }
+    return false;
+}
+
 /* A modifier in no form of the opcode, or in none with the others. */
 static void of_modifier(Arena *arena, const DiagRecord *record, PtxasWords *out) {
     const char *quoted = strchr(record->text, '\'');
@@ -230,6 +261,8 @@ static void of_modifier(Arena *arena, const DiagRecord *record, PtxasWords *out)
     const char *opcode = record->place.opcode ? record->place.opcode : "";
     const char *modifiers = record->place.modifiers ? record->place.modifiers : "";
     const char *of_name = strstr(modifiers, word);
+    if (of_operation(arena, record, word, out))
+        return;
     bool known = is_known(word, size);
     bool in_name = of_name && (size_t)(of_name - modifiers) + size <= form_name_bytes(opcode, modifiers);
     unsigned elements = vector_elements(record);
