@@ -209,6 +209,8 @@ Term *prove_generic(Prover *prover, Term *const *mem, Term *guard, Term *addr, u
 bool prove_ptx_graph(Prover *prover);
 /* What a vote or match gives of the lanes of its mask: a bit of each. what: the event */
 Term *prove_voted(Terms *ts, Term *what, Term *lanes);
+/* Has nobody of those here another value than this lane? alike: the answer of match.any, here: of a vote */
+Term *prove_all_alike(Terms *ts, Term *alike, Term *here);
 #define PROVE_NO_BLOCK UINT32_MAX
 void prove_ptx_live(Prover *prover); /* part of it */
 /* May the value still be read where the block begins? */

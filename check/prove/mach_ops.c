@@ -404,6 +404,21 @@ static Term *lanes_here(Mach *mach) {
     return mach->active;
 }
 
+/* MATCH.ALL is what MATCH.ANY and a vote of true say: whether a lane is here whose value is another. */
+static void match_all(Mach *mach, unsigned type) {
+    Terms *ts = &mach->prover->ts;
+    bool wide = isa_src_regs(mach->prover->flow->bin->target, mach->in, 0) == 2;
+    Term *lanes = lanes_here(mach), *low = mach_word(mach, 0, 0),
+         *arg[3] = {low, wide ? mach_word(mach, 0, 1) : lanes, lanes}, *who[2] = {ts->truth, lanes};
+    Term *alike = mach_event(mach, 1u << MEM_WARP, term_name(ts, "match.%u.%u", MatchOp_ANY, type), arg,
+                             wide ? 3 : 2),
+         *here = mach_event(mach, 1u << MEM_WARP, "vote", who, 2);
+    alike = prove_voted(ts, alike, lanes);
+    Term *same = prove_all_alike(ts, alike, prove_voted(ts, here, lanes));
+    mach_put(mach, 0, 0, t_ite(ts, same, alike, ts->zero));
+    mach_put_pred(mach, 1, same);
+}
+
 static bool is_match_any(const MachInst *in) {
     return in->optype == OT_MATCH && MGET(MATCH, op, in->mods) == MatchOp_ANY;
 }
@@ -442,10 +457,11 @@ static void mach_vote(Mach *mach, unsigned op) {
         return;
     }
     Term *says = mach_pred_at(mach, 0);
-    bool asks = says == ts->truth && op == VoteOp_ANY && bin_guard(mach->in) == BG_ALWAYS,
+    bool asks = says == ts->truth && op == VoteOp_ANY && bin_guard(mach->in) == BG_ALWAYS &&
+                !others_take_part(mach, mach->together),
          of_all = op == VoteOp_ALL && !keeps(mach->in->dst[0]); /* asks who says no */
     Term *arg[2] = {of_all ? t_not(ts, says) : says, asks ? mach->together : lanes_here(mach)};
-    if (asks || keeps(mach->in->dst[1]))
+    if (keeps(mach->in->dst[1]))
         only_of_the_mask(mach, arg[1]);
     if (arg[0] == ts->truth)
         VEC_ADD(mach->prover->run_arena, &mach->run->asked,
@@ -456,9 +472,16 @@ static void mach_vote(Mach *mach, unsigned op) {
         mach->active_at = mach->at;
     }
     mach_put(mach, 0, 0, asks ? mach->active : word_of_lanes(mach, what, arg[1]));
+    Term *nobody = t_eq(ts, prove_voted(ts, what, arg[1]), ts->zero);
+    if (op == VoteOp_EQ) { /* nobody says yes, or nobody no */
+        arg[0] = t_not(ts, says);
+        what = mach_event(mach, 1u << MEM_WARP, "vote", arg, 2);
+        mach_put_pred(mach, 1, t_or(ts, nobody, t_eq(ts, prove_voted(ts, what, arg[1]), ts->zero)));
+        return;
+    }
     mach_put_pred(mach, 1,
-                  op == VoteOp_ANY ? t_not(ts, t_eq(ts, prove_voted(ts, what, arg[1]), ts->zero))
-                  : of_all         ? t_eq(ts, prove_voted(ts, what, arg[1]), ts->zero)
+                  op == VoteOp_ANY ? t_not(ts, nobody)
+                  : of_all         ? nobody
                                    : t_app(ts, TO_RESULT, 1, 1 + op, NULL, &what, 1));
 }
 
@@ -658,6 +681,10 @@ static bool other(Mach *mach) {
             return true;
         if (!is_match_any(in) || keeps(in->dst[1]))
             only_of_the_mask(mach, lanes_here(mach));
+        if (MOD(MATCH, op) == MatchOp_ALL) {
+            match_all(mach, MOD(MATCH, type));
+            return true;
+        }
         collective(mach, term_name(ts, "match.%u.%u", MOD(MATCH, op), MOD(MATCH, type)), 1, true, true);
         return true;
     case OT_REDUX:

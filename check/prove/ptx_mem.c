@@ -524,6 +524,10 @@ Term *prove_voted(Terms *ts, Term *what, Term *lanes) {
     enum { LUT_BOTH = 0xc0 };
     return t_lop3(ts, LUT_BOTH, t_app(ts, TO_RESULT, 32, 0, NULL, &what, 1), lanes, ts->zero);
 }
+Term *prove_all_alike(Terms *ts, Term *alike, Term *here) {
+    enum { LUT_LACKS = 0x0c };
+    return t_eq(ts, t_lop3(ts, LUT_LACKS, alike, here, ts->zero), ts->zero);
+}
 static Term *vote(Ptx *ptx, Term *says, Term *lanes) {
     Term *arg[2] = {says, lanes};
     return pv_event(ptx, 1u << MEM_WARP, "vote", arg, 2);
@@ -555,8 +559,10 @@ bool prove_ptx_vote(Ptx *ptx) {
     if (in->sub == SUB_BALLOT)
         pv_dst(ptx, pv_operand(ptx, 0), TY_B32,
                says == ts->truth ? word_of(ptx, what, 0) : prove_voted(ts, what, lanes));
-    else if (in->sub == SUB_UNI)
-        pv_dst(ptx, pv_operand(ptx, 0), TY_PRED, t_app(ts, TO_RESULT, 1, 1 + VoteOp_EQ, NULL, &what, 1));
+    else if (in->sub == SUB_UNI) /* nobody says yes, or nobody no */
+        pv_dst(
+            ptx, pv_operand(ptx, 0), TY_PRED,
+            t_or(ts, nobody, t_eq(ts, prove_voted(ts, vote(ptx, t_not(ts, says), lanes), lanes), ts->zero)));
     else
         pv_dst(ptx, pv_operand(ptx, 0), TY_PRED, in->sub == SUB_ALL ? nobody : t_not(ts, nobody));
     return true;
@@ -568,13 +574,15 @@ bool prove_ptx_match(Ptx *ptx) {
     bool all = in->sub == SUB_ALL, wide = pv_bytes(t) == 8;
     Term *v = pv_src(ptx, pv_operand(ptx, in->ndst), t), *lanes = pv_together(ptx, in->ndst + 1);
     Term *arg[3] = {wide ? t_lo(ts, v) : v, wide ? t_hi(ts, v) : lanes, lanes};
-    Term *what = pv_event(
-        ptx, 1u << MEM_WARP,
-        term_name(ts, "match.%u.%u", all ? MatchOp_ALL : MatchOp_ANY, wide ? MatchType_U64 : MatchType_U32),
-        arg, wide ? 3 : 2);
-    pv_dst(ptx, pv_operand(ptx, 0), TY_B32, all ? word_of(ptx, what, 0) : prove_voted(ts, what, lanes));
-    if (in->ndst > 1)
-        pv_dst(ptx, pv_operand(ptx, 1), TY_PRED, t_app(ts, TO_RESULT, 1, 1, NULL, &what, 1));
+    Term *what = pv_event(ptx, 1u << MEM_WARP,
+                          term_name(ts, "match.%u.%u", MatchOp_ANY, wide ? MatchType_U64 : MatchType_U32),
+                          arg, wide ? 3 : 2);
+    Term *alike = prove_voted(ts, what, lanes), *same = NULL;
+    if (all)
+        same = prove_all_alike(ts, alike, prove_voted(ts, vote(ptx, ts->truth, lanes), lanes));
+    pv_dst(ptx, pv_operand(ptx, 0), TY_B32, all ? t_ite(ts, same, alike, ts->zero) : alike);
+    if (all && in->ndst > 1)
+        pv_dst(ptx, pv_operand(ptx, 1), TY_PRED, same);
     return true;
 }
 bool prove_ptx_redux(Ptx *ptx) {

@@ -59,7 +59,7 @@ void reconv_mask_votes(Stubs *stubs, const bool *differ) {
     for (uint32_t k = 0; k < stubs->sites.n; k++) {
         const StubSite *site = &stubs->sites.at[k];
         bool gathers = differ[reconv_stub_leader(stubs, k)]; /* so do all that share its stub */
-        bool asks = stubs->m->opt_level > 0 && (gathers || (site->mask.kind == OPK_VAL && !site->uniform));
+        bool asks = gathers || (site->mask.kind == OPK_VAL && !site->uniform);
         if (asks || (joins && (gathers || masks_may_differ(site))))
             reconv_mask_vote(site->f, site->block, site->inst, site->mask);
     }

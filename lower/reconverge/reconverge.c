@@ -308,6 +308,7 @@ bool pass_reconverge(IrModule *module, Diags *diags) {
     for (unsigned k = 0; k < module->funcs.n; k++)
         cfg_remove_unreachable(module->funcs.at[k]);
     SyncNotes notes = {0};
+    reconv_divide_votes(module);
     if (module->verify)
         reconv_note_sites(&notes, module);
     mod.nstubs = reconv_make_stubs(module, module->verify ? &notes : NULL, &mod.gather);

@@ -243,6 +243,9 @@ bool reconv_other_ballot(ReconvBallot one, ReconvBallot other);
 /* Has each lane take from a vote the part of its mask, where that can be: the vote is IF_MASKED then, and may
  * be one with lanes of other masks (lower/reconverge/votes.c). */
 void reconv_mask_vote(Function *f, BlockId block, InstId vote, Operand mask);
+/* Makes two votes of each vote.uni and match.all whose mask may be another for each lane, of which each can
+ * be divided so. Before sites are noted. */
+void reconv_divide_votes(IrModule *module);
 
 /* A collective as it was before stubs were made and masks were taken away, for the checks of the result. */
 typedef struct {

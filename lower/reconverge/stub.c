@@ -657,8 +657,7 @@ unsigned reconv_make_stubs(IrModule *module, SyncNotes *notes, Function **gather
     bool *differ = ARENA_ARRAY(&s.a, bool, s.sites.n + 1);
     *gather = reconv_find_different_masks(&s, size, differ) ? reconv_make_gather(module) : NULL;
     reconv_mask_votes(&s, differ);
-    if (module->opt_level > 0)
-        reconv_ask_sites(&s, size, differ, notes);
+    reconv_ask_sites(&s, size, differ, notes);
     for (uint32_t k = 0; k < s.sites.n; k++)
         if (size[k] > 1)
             make_stub(&s, k, module->funcs.n - first, differ[k] ? *gather : NULL);
