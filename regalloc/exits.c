@@ -10,6 +10,14 @@
  * a jump: of an unrolled loop with n exits and as many such phis, n * n / 2 copies. Here it is one for a
  * stage, and c takes x's register, which the allocator keeps free behind the copy.
  *
+ * First, where several exits of a chain hand on a new value each, made of one that has the phi's register and
+ * is alive up to the last of them, that one is moved out of the way once: a counter n, of which each stage of
+ * an unrolled loop makes n + 1, n + 2, ... and leaves with it.
+ *
+ *     A: a = n + 1       @p bra J                       A: m = MOV n   a = m + 1   @p bra J
+ *     B: reads a, n      b = n + 2   @q bra J    ->     B: reads a, m  b = m + 2   @q bra J
+ *     J: n' = phi(a, b, ...)                            a, b, ... are in n's register, no edge has a copy
+ *
  * Which values share registers is asked as the allocator will see it (webs.c): only a value of another web
  * than the phi's is copied, and a copy that does not come to be of the phi's web goes again.
  *
@@ -21,10 +29,11 @@
 #include "lower/opt/opt.h"
 #include "lower/passes.h"
 #include "regalloc/colour.h"
+#include <string.h>
 
 /* FREE_REGS: so many cost no occupancy, which registers are given out for in units of UNIT_REGS.
- * MOST_EDGES: of one phi, which bounds the work. */
-enum { FREE_REGS = 32, UNIT_REGS = 8, SPARE_REGS = 4, MOST_EDGES = 64 };
+ * MOST_EDGES: of one phi, which bounds the work. LEAST_EXITS: for which a value is moved. */
+enum { FREE_REGS = 32, UNIT_REGS = 8, SPARE_REGS = 4, MOST_EDGES = 64, LEAST_EXITS = 3 };
 
 typedef struct {
     InstId copy, phi;
@@ -34,6 +43,13 @@ typedef struct {
 } Copied;
 
 typedef struct {
+    InstId move, phi;
+    BlockId block;
+    uint32_t old, now; /* values */
+    bool *has;         /* [edge] of the phi */
+} Renewed;
+
+typedef struct {
     Function *f;
     Arena a;
     Colour colour; /* what ra_webs wants of it */
@@ -41,6 +57,7 @@ typedef struct {
     unsigned (*pressure)[RF_COUNT]; /* [block] */
     unsigned most;                  /* of R in a block */
     VEC(Copied) copied;
+    VEC(Renewed) renewed;
 } Exits;
 
 static void find_webs(Exits *exits) {
@@ -116,20 +133,26 @@ static bool parts(Function *f, BlockId b) {
            !(branch->flags & (IF_UNIFORM | IF_RARE | IF_ASKS)) && !uniform_branch(f, b);
 }
 
-static void copy_once(Exits *exits, BlockId at, InstId phi, Operand o, const bool *has) {
-    Function *f = exits->f;
+/* A value of the block's that is what `o` is. */
+static ValId value_like(Function *f, BlockId at, Operand o) {
     ValId c = ir_value_new(f, RF_R);
     Value *now = ir_value(f, c);
     if (o.kind == OPK_VAL) {
         const Value *old = ir_value(f, (ValId){o.value});
         now->ptx_reg = old->ptx_reg, now->component = old->component, now->uniform = old->uniform;
     }
+    now->block = at;
+    return c;
+}
+
+static void copy_once(Exits *exits, BlockId at, InstId phi, Operand o, const bool *has) {
+    Function *f = exits->f;
+    ValId c = value_like(f, at, o);
     InstId id = ir_inst_new(f, IR_COPY, 1, 1);
     ir_set_dst(f, id, 0, ir_val(f, c));
     ir_set_src(f, id, 0, o);
     unsigned p = end_of(f, at), nsrc = ir_inst(f, phi)->nsrc;
     ir_inst(f, id)->loc = ir_inst(f, ir_block(f, at)->insts.at[p])->loc;
-    ir_value(f, c)->block = at;
     ir_insert(f, at, p, id);
     Copied copied = {id, phi, at, o, ARENA_ARRAY(&exits->a, bool, nsrc)};
     FOR_SRCS(f, ir_inst(f, phi), src)
@@ -138,44 +161,164 @@ static void copy_once(Exits *exits, BlockId at, InstId phi, Operand o, const boo
     VEC_ADD(&exits->a, &exits->copied, copied);
 }
 
+/* Of the edges that `has` names the first exit of a chain: whose branch parts lanes and dominates those of
+ * most edges; only these are left in `has`, and their number is returned. origin: [edge] */
+static unsigned chain_of(const Exits *exits, BlockId b, const BlockId *origin, unsigned n, bool *has,
+                         BlockId *root) {
+    Function *f = exits->f;
+    unsigned most = 0;
+    for (unsigned k = 0; k < n; k++) {
+        if (!has[k] || (most && origin[k].i == root->i) ||
+            exits->colour.g.depth[origin[k].i] > exits->colour.g.depth[b.i] || !parts(f, origin[k]))
+            continue;
+        unsigned below = 0;
+        for (unsigned m = 0; m < n; m++)
+            below += has[m] && dom_contains(&exits->tree, origin[k].i, origin[m].i);
+        if (below > most)
+            most = below, *root = origin[k];
+    }
+    f->module->steps += n;
+    for (unsigned m = 0; most && m < n; m++)
+        has[m] = has[m] && dom_contains(&exits->tree, root->i, origin[m].i);
+    return most;
+}
+
+/* [edge] where lanes decide to take it; false: one is not known. */
+static bool origins_of(const Exits *exits, BlockId b, BlockId *origin) {
+    const BlockIds *preds = &ir_block(exits->f, b)->preds;
+    for (unsigned k = 0; k < preds->n; k++) {
+        origin[k] = origin_of(exits->f, preds->at[k]);
+        if (!exits->tree.in[origin[k].i])
+            return false;
+    }
+    return true;
+}
+
 /* The edges on which the phi of block b gets what it gets on edge `first`. */
 static void share(Exits *exits, BlockId b, InstId phi, unsigned first, bool *seen) {
     Function *f = exits->f;
     const Inst *i = ir_inst(f, phi);
     Operand o = *ir_src(f, i, first);
     bool has[MOST_EDGES] = {false};
-    BlockId origin[MOST_EDGES];
-    uint32_t edges = 0, at = NO_NODE;
-    if (!may_copy(exits, i, o))
+    BlockId origin[MOST_EDGES], root = {0};
+    seen[first] = true;
+    if (!may_copy(exits, i, o) || !origins_of(exits, b, origin))
         return;
-    for (unsigned k = first; k < i->nsrc; k++) {
-        if (!hands_same(*ir_src(f, i, k), o))
+    for (unsigned k = first; k < i->nsrc; k++)
+        has[k] = !(k > first && seen[k]) && hands_same(*ir_src(f, i, k), o);
+    if (chain_of(exits, b, origin, i->nsrc, has, &root) < 2)
+        return;
+    for (unsigned k = 0; k < i->nsrc; k++)
+        if (has[k] && exits->pressure[origin[k].i][RF_R] >= exits->most)
+            return;
+    for (unsigned k = 0; k < i->nsrc; k++)
+        if (has[k])
+            seen[k] = true, exits->pressure[origin[k].i][RF_R]++;
+    copy_once(exits, root, phi, o, has);
+}
+
+/* ---- new values on each exit ---- */
+
+/* The one value of the phi's web that is alive at the end of the block; 0: there is none, or are several. */
+static uint32_t in_the_way(const Exits *exits, BlockId at, uint32_t phi_value) {
+    const RaSet *out = &exits->colour.live.out[at.i];
+    uint32_t found = 0;
+    for (uint32_t k = 0; k < out->n; k++) {
+        if (ra_web(&exits->colour, out->at[k]) != ra_web(&exits->colour, phi_value))
             continue;
-        seen[k] = has[k] = true;
-        origin[edges] = origin_of(f, ir_block(f, b)->preds.at[k]);
-        if (!exits->tree.in[origin[edges].i])
-            return;
-        at = edges ? dom_common(&exits->tree, at, origin[edges].i) : origin[edges].i;
-        edges++;
+        if (found)
+            return 0;
+        found = out->at[k];
     }
-    f->module->steps += edges;
-    bool leaves = false;
-    for (uint32_t k = 0; k < edges; k++)
-        leaves |= origin[k].i == at;
-    if (edges < 2 || !leaves || !parts(f, (BlockId){at}) ||
-        exits->colour.g.depth[at] > exits->colour.g.depth[b.i])
+    return found && exits->f->values.at[found].fixed_reg < 0 ? found : 0;
+}
+
+/* Where reads of `old` from there on, and below the block, can be of another value: none by a phi or as a
+ * part of a vector. With `now` they are. */
+static bool rename_reads(const Exits *exits, BlockId at, unsigned from, uint32_t old, uint32_t now) {
+    Function *f = exits->f;
+    FOR_BLOCKS(f, b) {
+        if (!exits->tree.in[b.i] || !dom_contains(&exits->tree, at.i, b.i))
+            continue;
+        for (unsigned p = b.i == at.i ? from : 0; p < ir_num_insts(f, b); p++) {
+            Inst *i = ir_inst(f, ir_inst_at(f, b, p));
+            FOR_READS(f, i, read) {
+                ValId part[IR_MOST_VECTOR];
+                for (unsigned m = 0, n = ra_values(f, *read, part); m < n; m++)
+                    if (part[m].i == old && (n > 1 || i->op == IR_PHI))
+                        return false;
+            }
+            FOR_SRCS(f, i, src)
+                if (now && opt_scalar(*src) == old)
+                    src->value = now;
+            FOR_TIED(f, i, kept)
+                if (now && opt_scalar(*kept) == old)
+                    kept->value = now;
+        }
+    }
+    return true;
+}
+
+static void renew(Exits *exits, BlockId b, InstId phi) {
+    Function *f = exits->f;
+    const Inst *i = ir_inst(f, phi);
+    uint32_t value = ir_dst(f, i, 0)->value;
+    bool has[MOST_EDGES] = {false};
+    BlockId origin[MOST_EDGES], root = {0};
+    unsigned found = 0;
+    FOR_SRCS(f, i, src)
+        found += has[AT(src)] = src->kind == OPK_VAL && may_copy(exits, i, *src);
+    if (found < LEAST_EXITS || !origins_of(exits, b, origin) ||
+        chain_of(exits, b, origin, i->nsrc, has, &root) < LEAST_EXITS)
         return;
-    for (uint32_t k = 0; k < edges; k++)
-        if (exits->pressure[origin[k].i][RF_R] >= exits->most)
+    uint32_t old = in_the_way(exits, root, value);
+    for (uint32_t k = 0; k < exits->renewed.n; k++)
+        if (exits->renewed.at[k].old == old)
             return;
-    for (uint32_t k = 0; k < edges; k++)
-        exits->pressure[origin[k].i][RF_R]++;
-    copy_once(exits, (BlockId){at}, phi, o, has);
+    if (!old || exits->pressure[root.i][RF_R] >= exits->most)
+        return;
+    unsigned at = end_of(f, root), made;
+    FOR_SRCS(f, i, src) {
+        if (!has[AT(src)] || ir_value(f, (ValId){src->value})->block.i != root.i)
+            continue;
+        for (made = 0; made < at; made++)
+            if (ir_inst_at(f, root, made).i == ir_value(f, (ValId){src->value})->def.i)
+                at = made;
+    }
+    while (at < ir_num_insts(f, root) && ir_inst(f, ir_inst_at(f, root, at))->op == IR_PHI)
+        at++;
+    if (!rename_reads(exits, root, at, old, 0))
+        return;
+    Operand was = ir_val(f, (ValId){old});
+    ValId now = value_like(f, root, was);
+    (void)rename_reads(exits, root, at, old, now.i);
+    InstId id = ir_inst_new(f, OT_MOV, isa_num_dst(OT_MOV), isa_num_src(OT_MOV));
+    ir_set_dst(f, id, 0, ir_val(f, now));
+    ir_set_src(f, id, MOV_rb, was);
+    ir_inst(f, id)->loc = ir_inst(f, ir_inst_at(f, root, at))->loc;
+    ir_insert(f, root, at, id);
+    bool *kept = ARENA_ARRAY(&exits->a, bool, i->nsrc);
+    memcpy(kept, has, i->nsrc * sizeof *kept);
+    VEC_ADD(&exits->a, &exits->renewed, ((Renewed){id, phi, root, old, now.i, kept}));
 }
 
 static bool may_share(const Function *f, BlockId b) {
     unsigned n = f->blocks.at[b.i].preds.n;
     return n > 2 && n <= MOST_EDGES;
+}
+
+static bool is_word_phi(const Function *f, const Inst *i) {
+    const Operand *dst = ir_dst(f, i, 0);
+    return i->op == IR_PHI && dst->kind == OPK_VAL && dst->count == 1 && dst->file == RF_R;
+}
+
+static void renew_in_block(Exits *exits, BlockId b) {
+    Function *f = exits->f;
+    if (!may_share(f, b) || exits->colour.g.rpo_index[b.i] == UINT32_MAX)
+        return;
+    for (unsigned p = 0; p < ir_num_insts(f, b); p++)
+        if (is_word_phi(f, ir_inst(f, ir_inst_at(f, b, p))))
+            renew(exits, b, ir_inst_at(f, b, p));
 }
 
 static void share_in_block(Exits *exits, BlockId b) {
@@ -196,24 +339,65 @@ static void share_in_block(Exits *exits, BlockId b) {
     }
 }
 
+static void drop_inst(Function *f, BlockId b, InstId id) {
+    InstIds *insts = &ir_block(f, b)->insts;
+    unsigned to = 0;
+    for (unsigned p = 0; p < insts->n; p++)
+        if (insts->at[p].i != id.i)
+            insts->at[to++] = insts->at[p];
+    insts->n = to;
+}
+
 /* The copy goes again. */
 static void take_back(Exits *exits, const Copied *copied) {
     Function *f = exits->f;
     FOR_SRCS(f, ir_inst(f, copied->phi), src)
         if (copied->has[AT(src)])
             *src = copied->of;
-    InstIds *insts = &ir_block(f, copied->block)->insts;
-    unsigned to = 0;
-    for (unsigned p = 0; p < insts->n; p++)
-        if (insts->at[p].i != copied->copy.i)
-            insts->at[to++] = insts->at[p];
-    insts->n = to;
+    drop_inst(f, copied->block, copied->copy);
 }
 
-/* Does a phi of block b get one thing on two edges? */
-static bool has_shared(const Function *f, BlockId b) {
-    if (!may_share(f, b))
+/* So does the move, unless it has taken the copies from most of the exits. */
+static void check_renewed(Exits *exits, const Renewed *renewed) {
+    Function *f = exits->f;
+    const Inst *phi = ir_inst(f, renewed->phi);
+    unsigned saved = 0;
+    FOR_SRCS(f, phi, src)
+        saved += renewed->has[AT(src)] && !is_copied(exits, phi, *src);
+    if (saved >= LEAST_EXITS)
+        return;
+    drop_inst(f, renewed->block, renewed->move);
+    (void)rename_reads(exits, renewed->block, 0, renewed->now, renewed->old);
+}
+
+/* True: webs are others now. */
+static bool renew_all(Exits *exits) {
+    Function *f = exits->f;
+    FOR_BLOCKS(f, b)
+        renew_in_block(exits, b);
+    if (!exits->renewed.n)
         return false;
+    find_webs(exits);
+    for (uint32_t k = exits->renewed.n; k-- > 0;)
+        check_renewed(exits, &exits->renewed.at[k]);
+    return true;
+}
+
+/* Do several exits of a chain of branches lead to the block? */
+static bool ends_chain(Function *f, BlockId b) {
+    unsigned found = 0;
+    const BlockIds *preds = &ir_block(f, b)->preds;
+    for (unsigned k = 0; k < preds->n && found < LEAST_EXITS; k++)
+        found += parts(f, origin_of(f, preds->at[k]));
+    return found >= LEAST_EXITS;
+}
+
+/* Does a phi of block b get one thing on two edges, or from several exits what may be made of it? */
+static bool has_shared(Function *f, BlockId b) {
+    if (!may_share(f, b) || !ir_num_insts(f, b) || ir_inst(f, ir_inst_at(f, b, 0))->op != IR_PHI)
+        return false;
+    if (ends_chain(f, b))
+        return true;
     FOR_INSTS(f, b, i) {
         if (i->op != IR_PHI)
             break;
@@ -225,7 +409,7 @@ static bool has_shared(const Function *f, BlockId b) {
     return false;
 }
 
-static bool any_shared(const Function *f) {
+static bool any_shared(Function *f) {
     FOR_BLOCKS(f, b)
         if (has_shared(f, b))
             return true;
@@ -239,6 +423,11 @@ static void share_exits(Function *f) {
     exits.tree = dom_tree(&exits.a, &graph, GRAPH_FORWARD, f->entry.i);
     find_webs(&exits);
     measure(&exits);
+    if (renew_all(&exits)) {
+        ir_renumber(f);
+        find_webs(&exits);
+        measure(&exits);
+    }
     FOR_BLOCKS(f, b)
         share_in_block(&exits, b);
     if (exits.copied.n)

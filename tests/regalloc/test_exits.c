@@ -66,8 +66,33 @@ static void out_of_a_loop(void **state) {
            "phi 0x5, 0x5, 0x6", "copy");
 }
 
+/* Stages of an unrolled loop make n + 1, n + 2, ... of its counter and leave with them. `more` reads beside
+ * it. */
+#define COUNTER(third, more)                                                                                 \
+    "bb1: preds() succs(bb2)\n  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[laneid]\n  BRA _, _, bb2\n"              \
+    "bb2: preds(bb1 bb6) succs(bb6 bb3)\n  %r3 = phi RZ, %r12\n"                                             \
+    "  %r4, _, _ = IADD3 %r3, 0x1, RZ, !PT, !PT\n  %p5, _ = ISETP(cmp=LT) %r4, %r2, PT, PT\n"                \
+    "  @%p5 BRA _, _, bb6\n  BRA _, _, bb3\n"                                                                \
+    "bb3: preds(bb2) succs(bb6 bb4)\n  %r6, _, _ = IADD3 %r3, 0x2, RZ, !PT, !PT\n"                           \
+    "  %p7, _ = ISETP(cmp=EQ) %r6, %r1, PT, PT\n  @%p7 BRA _, _, bb6\n  BRA _, _, bb4\n"                     \
+    "bb4: preds(bb3) succs(bb6 bb5)\n  %r8, _, _ = IADD3 %r3, " third ", RZ, !PT, !PT\n"                     \
+    "  %p9, _ = ISETP(cmp=GT) %r8, %r1, PT, PT\n  @%p9 BRA _, _, bb6\n  BRA _, _, bb5\n"                     \
+    "bb5: preds(bb4) succs(bb6)\n  %r10, _, _ = IADD3 %r3, 0x4, RZ, !PT, !PT\n  BRA _, _, bb6\n"             \
+    "bb6: preds(bb2 bb3 bb4 bb5) succs(bb2 bb7)\n  %r12 = phi %r4, %r6, %r8, %r10\n" more                    \
+    "  %p13, _ = ISETP(cmp=LT) %r12, %r1, PT, PT\n  @%p13 BRA _, _, bb2\n  BRA _, _, bb7\n"                  \
+    "bb7: preds(bb6) succs()\n  STG _, _, 0x0, %r12\n"
+
+/* The counter makes room for what comes of it, and its readers behind read where it went; not where it is
+ * wanted behind the exits as well. */
+static void moved_away(void **state) {
+    (void)state;
+    expect(COUNTER("0x3", ""), "%r14 = MOV %r3", "IADD3 %r3");
+    expect(COUNTER("0x3", ""), "%r8, _, _ = IADD3 %r14, 0x3", "copy");
+    expect(COUNTER("0x3", "  STG _, _, 0x4, %r3\n"), "%r8, _, _ = IADD3 %r3, 0x3", "MOV %r3");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(copied_once), cmocka_unit_test(left_alone),
-                                       cmocka_unit_test(out_of_a_loop)};
+                                       cmocka_unit_test(out_of_a_loop), cmocka_unit_test(moved_away)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
