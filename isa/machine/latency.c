@@ -223,8 +223,11 @@ static unsigned reader_row(enum Latency family, enum IsaUnit c, const MachInst *
     case ISA_UNIT_UDP: /* and other uniform ones: what they read of R crosses over */
     case ISA_UNIT_UMOVE:
     case ISA_UNIT_ULDC:
-    case ISA_UNIT_UVAR:
     case ISA_UNIT_COUNT: break;
+    case ISA_UNIT_UVAR: /* R2UR, where its time is known: IMAD.WIDE R12; LDC; R2UR R12 after 3 cycles, R13
+                           after 5; IADD3, LEA 4, IMAD 5 and never less (sm_90, NCCL and XGBoost by ptxas 12)
+                         */
+        return timing(family, reader, ISA_TIMING_CROSSES) ? ROW_ALU : ROW_XU;
     }
     return ROW_XU;
 }
@@ -436,6 +439,9 @@ unsigned latency_war(const Target *t, const MachInst *first, unsigned src, const
      * (conv1d, sm_90) */
     if (r == ISA_UNIT_UMOVE && w == ISA_UNIT_ULDC && family_of(t) != Latency_F75)
         return family_of(t) == Latency_F90 ? 1 : 2;
+    /* ULDC.64 UR14, c[0x0][UR10+0x220]; UMOV; UMOV UR10 (sm_90, NCCL) */
+    if (r == ISA_UNIT_ULDC && w == ISA_UNIT_UMOVE && family_of(t) == Latency_F90)
+        return 2;
     if (is_uniform_class(
             r)) /* UMOV UR4, UR5; UMOV UR5 after 2 cycles (generated, sm_75): one pipe, one order */
         return r == w ? 1 : w == ISA_UNIT_UMOVE || w == ISA_UNIT_ULDC ? 3 : 1;
@@ -455,13 +461,14 @@ unsigned latency_waw(const Target *t, const MachInst *first, unsigned dst, const
         return late ? data->guard - 1u : 2;
     if (a == ISA_UNIT_UVAR) {
         /* R2UR UR36, R14; R2UR UR36, R10 after 2 cycles (sm_90, dead code of a Warp kernel): one order; and
-         * R2UR UR5, R23; USHF UR5 after 10 (sm_90, dead code in XGBoost): the later result takes 3 at least
-         */
-        unsigned crosses = timing_number(family_of(t), ISA_TIMING_CROSSES);
+         * R2UR UR5, R5; USHF UR5 after 9 (sm_90, dead code in NCCL): the later result is read 4 cycles behind
+         * it at the earliest, and then the other one has come */
+        unsigned crosses = timing_number(family_of(t), ISA_TIMING_CROSSES),
+                 own = ugpr_raw(family_of(t), b, b, NULL);
         if (!crosses)
             return 1;
         return first->optype == second->optype && crosses > 2 ? 2
-               : b == ISA_UNIT_UDP && crosses > 3             ? crosses - 3
+               : b == ISA_UNIT_UDP && crosses > own           ? crosses - own
                                                               : crosses;
     }
     if (is_uniform_class(a)) /* the short pipe may overtake the long one, not the other way round */
