@@ -72,6 +72,27 @@ static void find_moved(Barriers *barriers, uint16_t given_back) {
     }
 }
 
+/* BMOV.CLEAR RZ only clears. */
+static bool is_saving(const MachInst *bmov) {
+    return bmov->ndst && bmov->dst[0].kind == OPK_REG && bmov->dst[0].value != REG_RZ;
+}
+
+static void note_restore(Barriers *barriers, uint32_t i) {
+    const MachInst *inst = &barriers->checker->flow->insts[i];
+    for (unsigned k = 0; k < inst->nsrc; k++)
+        if (inst->src[k].kind == OPK_REG && inst->src[k].file == RF_R && inst->src[k].value != REG_RZ)
+            VEC_ADD(&barriers->checker->a, &barriers->restores,
+                    ((KeptUse){.inst = i, .reg = inst->src[k].value}));
+}
+
+/* Which saves a BMOV to a barrier register gives back; NULL: it writes a number. */
+static const KeptUse *restore_at(const Barriers *barriers, uint32_t i) {
+    for (uint32_t k = 0; k < barriers->restores.n; k++)
+        if (barriers->restores.at[k].inst == i)
+            return &barriers->restores.at[k];
+    return NULL;
+}
+
 /* The BSSYs of the procedure, each with its join. */
 static void find_joins(Barriers *barriers) {
     const BinFlow *flow = barriers->checker->flow;
@@ -92,8 +113,19 @@ static void find_joins(Barriers *barriers) {
         FOR_BIN_INSTS(&flow->blocks[barriers->proc->rpo[n]], i)
             if (flow->decoded[i] && bin_kind(&flow->insts[i]) == BK_BSSY)
                 check_join_of(barriers, i);
-            else if (flow->decoded[i] && bin_kind(&flow->insts[i]) == BK_BMOV_TO_B)
+            else if (flow->decoded[i] && bin_kind(&flow->insts[i]) == BK_BMOV_TO_B) {
                 given_back |= (uint16_t)(1u << bin_barrier(&flow->insts[i]));
+                note_restore(barriers, i);
+            } else if (flow->decoded[i] && bin_kind(&flow->insts[i]) == BK_BMOV_FROM_B &&
+                       is_saving(&flow->insts[i]) && bin_guard(&flow->insts[i]) == BG_ALWAYS)
+                VEC_ADD(a, &barriers->saves, i);
+    if (barriers->saves.n && barriers->restores.n)
+        check_kept(barriers->checker,
+                   &(KeptSources){.proc = barriers->proc,
+                                  .sources = barriers->saves.at,
+                                  .nsources = barriers->saves.n,
+                                  .convention = barriers->checker->native},
+                   barriers->restores.at, barriers->restores.n);
     find_moved(barriers, given_back);
     for (unsigned reg = 0; reg < NUM_B; reg++)
         barriers->of_reg[reg] = bs_new(a, barriers->joins.n + 1);
@@ -148,22 +180,18 @@ Literals check_guard_literals(const MachInst *inst) {
                : 0;
 }
 
-/* BMOV.CLEAR RZ only clears. */
-static bool is_saving(const MachInst *bmov) {
-    return bmov->ndst && bmov->dst[0].kind == OPK_REG && bmov->dst[0].value != REG_RZ;
-}
-
 /* BMOV.CLEAR R24, B0 with joins of its own pending: they are R24's until it is given back, and B0 is free. */
-static void save_joins(Barriers *barriers, State *state, const MachInst *bmov) {
-    unsigned reg = bin_barrier(bmov);
+static void save_joins(Barriers *barriers, State *state, uint32_t bmov) {
+    unsigned reg = bin_barrier(&barriers->checker->flow->insts[bmov]);
+    uint64_t bit = 0;
+    for (uint32_t k = 0; k < barriers->saves.n; k++)
+        bit |= barriers->saves.at[k] == bmov ? (uint64_t)1 << k % 64 : 0;
     BS_EACH(j, &state->pend) {
         Join *join = &barriers->joins.at[j];
-        uint16_t to = (uint16_t)(bmov->dst[0].value + 1);
         if (join->reg != reg)
             continue;
-        to = !join->saved || join->saved == to ? to : SAVED_ANYWHERE;
-        barriers->moved |= join->saved != to;
-        join->saved = to;
+        barriers->moved |= (bit & ~join->saved) != 0;
+        join->saved |= bit;
         bs_add(&state->saved, j);
         if (bs_has(&state->must, j))
             bs_add(&state->saved_must, j);
@@ -174,21 +202,30 @@ static void save_joins(Barriers *barriers, State *state, const MachInst *bmov) {
 }
 
 /* The join that a saved one is, when BMOV writes it to a barrier register; NONE: not that one is written. */
-static uint32_t given_back_as(const Barriers *barriers, uint32_t j, const MachInst *bmov) {
+static uint32_t given_back_as(const Barriers *barriers, uint32_t j, uint32_t bmov) {
     const Join *join = &barriers->joins.at[j];
-    unsigned reg = bin_barrier(bmov), from = 0; /* as Join.saved */
-    for (unsigned k = 0; k < bmov->nsrc; k++)
-        if (bmov->src[k].kind == OPK_REG && bmov->src[k].file == RF_R)
-            from = bmov->src[k].value + 1u;
-    if (join->saved != SAVED_ANYWHERE && join->saved != from)
+    const KeptUse *use = restore_at(barriers, bmov);
+    unsigned reg = bin_barrier(&barriers->checker->flow->insts[bmov]);
+    if (!use || !(join->saved & use->from))
         return NONE;
     if (join->reg != reg && join->moved && barriers->joins.at[join->moved - 1].reg == reg)
         return join->moved - 1;
     return join->reg == reg ? j : NONE;
 }
 
-static void give_back_joins(const Barriers *barriers, State *state, const MachInst *bmov) {
-    unsigned reg = bin_barrier(bmov);
+/* Is what BMOV writes to a barrier register what was saved of this one? Of what is kept in an unknown frame
+ * it may be. */
+static bool saved_of(const Barriers *barriers, uint32_t bmov, unsigned reg) {
+    const KeptUse *use = restore_at(barriers, bmov);
+    bool any = false;
+    for (uint32_t k = 0; use && k < barriers->saves.n; k++)
+        if (bin_barrier(&barriers->checker->flow->insts[barriers->saves.at[k]]) == reg)
+            any |= use->from ? use->from >> k % 64 & 1 : !use->frame_known;
+    return any;
+}
+
+static void give_back_joins(const Barriers *barriers, State *state, uint32_t bmov) {
+    unsigned reg = bin_barrier(&barriers->checker->flow->insts[bmov]);
     BS_EACH(j, &state->saved) {
         uint32_t back = given_back_as(barriers, j, bmov);
         if (back == NONE)
@@ -226,12 +263,13 @@ void check_barrier_step(Barriers *barriers, State *state, uint32_t i) {
         if (always && is_saving(m) && !(own >> bin_barrier(m) & 1))
             state->kept |= (uint16_t)(1u << bin_barrier(m));
         else if (always && is_saving(m) && MGET(BMOV, clear, m->mods))
-            save_joins(barriers, state, m);
+            save_joins(barriers, state, i);
         break;
     case BK_BMOV_TO_B:
         if (always) {
-            state->lost &= (uint16_t) ~(1u << bin_barrier(m));
-            give_back_joins(barriers, state, m);
+            if (saved_of(barriers, i, bin_barrier(m)))
+                state->lost &= (uint16_t) ~(1u << bin_barrier(m));
+            give_back_joins(barriers, state, i);
         }
         break;
     case BK_BSYNC:
@@ -413,12 +451,12 @@ static void at_bssy(Barriers *barriers, const State *state, uint32_t i) {
 }
 
 /* Natively a register may be written if it, or a join of lanes that are together there, was saved. */
-static void at_bmov(Barriers *barriers, const State *state, uint32_t i, const Summary *sum) {
+static void at_bmov(Barriers *barriers, const State *state, uint32_t i) {
     Checker *checker = barriers->checker;
     unsigned reg = bin_barrier(&checker->flow->insts[i]);
-    bool saved = sum->saves >> reg & 1;
+    bool saved = saved_of(barriers, i, reg);
     BS_EACH(j, &state->saved_must)
-        saved |= given_back_as(barriers, j, &checker->flow->insts[i]) != NONE;
+        saved |= given_back_as(barriers, j, i) != NONE;
     if (checker->native ? !saved : !checker->converged[i])
         check_report(checker, CR_R15, i, NONE, "BMOV to B%u can resurrect departed lanes", reg);
 }
@@ -429,10 +467,9 @@ static void at_exit(Barriers *barriers, const State *state, uint32_t i) {
     if (!barriers->checker->native || j >= barriers->joins.n ||
         bin_guard(&barriers->checker->flow->insts[i]) == BG_NEVER)
         return;
-    /* a warning, for ptxas 12 has it in nine kernels of NCCL */
-    check_report_as(barriers->checker, SEV_WARNING, CR_R15, i, barriers->joins.at[j].bssy,
-                    "lanes exit that a saved B%u still holds: its BSYNC will wait for them",
-                    barriers->joins.at[j].reg);
+    check_report(barriers->checker, CR_R15, i, barriers->joins.at[j].bssy,
+                 "lanes exit that a saved B%u still holds: its BSYNC will wait for them",
+                 barriers->joins.at[j].reg);
 }
 
 static void walk_rules(Barriers *barriers, Summary *sum) {
@@ -455,7 +492,7 @@ static void walk_rules(Barriers *barriers, Summary *sum) {
             else if (kind == BK_BSSY)
                 at_bssy(barriers, &now, i);
             else if (kind == BK_BMOV_TO_B)
-                at_bmov(barriers, &now, i, sum);
+                at_bmov(barriers, &now, i);
             else if (kind == BK_EXIT)
                 at_exit(barriers, &now, i);
             check_barrier_step(barriers, &now, i);

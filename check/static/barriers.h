@@ -2,7 +2,7 @@
  * for ways out of regions. SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_STATIC_BARRIERS_H
 #define HEDDLE_CHECK_STATIC_BARRIERS_H
-#include "check/static/internal.h"
+#include "check/static/kept.h"
 
 enum { NUM_B = 16 };
 
@@ -13,11 +13,10 @@ typedef struct {
     uint32_t bssy;   /* first BSSY of it */
     Bitset before;   /* joins that may be pending at its BSYNC */
     uint32_t at;     /* such a BSYNC */
-    uint16_t saved;  /* the register that keeps it while its own has others + 1, or SAVED_ANYWHERE */
+    uint64_t saved;  /* bit k % 64 of each of Barriers.saves that keeps it while its register has others */
     uint32_t moved;  /* the join that it is once another barrier register takes it back + 1 */
     Bitset near;     /* see check_is_gone, made when first asked for */
 } Join;
-enum { SAVED_ANYWHERE = 0xffff };
 
 typedef uint16_t
     Literals; /* predicates that hold together: bit p, negated p bit p + 8; 0: nothing is known */
@@ -41,7 +40,9 @@ typedef struct {
     uint32_t *by_target;         /* [target - first_inst, the last for others] last join of the place + 1 */
     VEC(uint32_t) previous;      /* [join] the one before of the same place + 1 */
     State *in;                   /* by block - base */
-    bool moved;                  /* a join was found to be saved in another register */
+    VEC(uint32_t) saves;         /* BMOVs that save a barrier register */
+    VEC(KeptUse) restores;       /* BMOVs that write one, and of which save that is */
+    bool moved;                  /* a join was found to be saved by another one */
 } Barriers;
 
 /* Is instruction i of the function a BSYNC of the register? */

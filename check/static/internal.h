@@ -44,7 +44,9 @@ typedef struct {
     uint16_t *pend, *inherited;
     const char **ptx_lines; /* where lines of the PTX text begin, NULL until one is asked for */
     uint32_t nptx_lines;
-    bool *entered; /* by instruction: as in BinCheckReport, of check/static/entered.c */
+    struct SameAgain *same_again;       /* by block, of check/static/same_again.c */
+    const struct KeptRegs *proc_writes; /* by procedure, of check/static/kept.c */
+    bool *entered;                      /* by instruction: as in BinCheckReport, of check/static/entered.c */
 } Checker;
 
 typedef struct { /* bits of a value that are known; the others of `value` are 0 */
