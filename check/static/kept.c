@@ -9,8 +9,8 @@
  * Where ways meet a place stays that has a source on both, of either. A source that is executed again makes
  * what was kept of it an earlier one's. Stores through pointers are an array's elements: what is saved is no
  * element. R1 may be lowered by constants; where it is something else nothing in the frame is known.
- * Operations that keep a value it knows by name: those that compilers write there. SPDX-License-Identifier:
- * MIT */
+ * Operations that keep a value it knows by name: those that compilers write there.
+ * SPDX-License-Identifier: MIT */
 #include "check/static/kept.h"
 #include "isa/machine/abi.h"
 #include "isa/machine/banks.h"

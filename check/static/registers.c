@@ -85,7 +85,11 @@ static void live_before(Live *live, Guards *guards, const Target *target, const 
 typedef struct {
     Checker *c;
     const Proc *proc;
-    const Live *in; /* [block] of the function */
+    const Live *in;               /* [block] of the function */
+    const Live *writes, *exposed; /* [block] what it writes; what it reads that it has not written before */
+    const uint32_t *way_at;       /* [block] where its ways begin, one for each of its successors */
+    Live *way;                    /* what is written on a way until the ways meet */
+    bool *way_known;
     uint32_t base, nblocks;
     Bitset mine, other;
 } Ways;
@@ -115,20 +119,22 @@ static void one_way(Ways *ways, uint32_t from, uint32_t join, Bitset *out) {
 
 static bool any_cell(Live cells) { return cells.r || cells.p; }
 
-/* Those of `cells` that are written on the way. */
-static Live way_writes(const Ways *ways, const Bitset *way, Live cells) {
-    const BinFlow *flow = ways->c->flow;
-    Live written = {0};
-    BS_EACH(b, way)
-        FOR_BIN_INSTS(&flow->blocks[b + ways->base], i) {
-            Live reads, writes;
-            if (!flow->decoded[i])
-                break;
-            uniform_accesses(&flow->insts[i], &reads, &writes);
-            written.r |= writes.r & cells.r;
-            written.p |= writes.p & cells.p;
-        }
-    return written;
+static Live both_cells(Live a, Live b) { return (Live){a.r & b.r, (uint8_t)(a.p & b.p)}; }
+static void add_cells(Live *to, Live cells) {
+    to->r |= cells.r;
+    to->p |= cells.p;
+}
+
+/* What is written on the way that begins with successor `s` of the block. */
+static Live way_writes(Ways *ways, uint32_t block, uint32_t s) {
+    uint32_t at = ways->way_at[block - ways->base] + s;
+    if (!ways->way_known[at]) {
+        one_way(ways, ways->c->flow->blocks[block].succs[s].block, ways->c->ipdom[block], &ways->other);
+        BS_EACH(b, &ways->other)
+            add_cells(&ways->way[at], ways->writes[b]);
+        ways->way_known[at] = true;
+    }
+    return ways->way[at];
 }
 
 /* The BSYNC of the block at which lanes wait that parted at the end of `branch`; NONE. */
@@ -168,10 +174,8 @@ static Live not_alike(Ways *ways, uint32_t join, uint32_t sync, const Bitset *re
             continue;
         bool read = reads_any(flow, flow->blocks[join].first, sync, one);
         if (reader)
-            BS_EACH(b, reader) {
-                const BinBlock *block = &flow->blocks[b + ways->base];
-                read |= reads_any(flow, block->first, block->first + block->ninsts, one);
-            }
+            BS_EACH(b, reader)
+                read |= any_cell(both_cells(ways->exposed[b], one));
         if (!read && check_holds_one_value(ways->c, ways->proc, join, predicate ? RF_UP : RF_UR,
                                            predicate ? cell - UP_FIRST : cell)) {
             cells.r &= ~one.r;
@@ -191,26 +195,54 @@ static Live parted_lanes_write(Ways *ways, uint32_t block, uint32_t i, Live cell
     if (!decides && (ways->c->converged[i] || (at == join && sync != NONE && i > sync)))
         return (Live){0}; /* they have met */
     for (uint32_t s = 0; s < b->nsuccs; s++) {
-        Live kept = cells;
-        one_way(ways, b->succs[s].block, join, &ways->mine);
-        if (decides) {
-            kept.r &= ways->in[b->succs[s].block - ways->base].r;
-            kept.p &= ways->in[b->succs[s].block - ways->base].p;
-        } else if (at != join && !bs_has(&ways->mine, at - ways->base)) {
+        Live kept = decides ? both_cells(cells, ways->in[b->succs[s].block - ways->base]) : cells,
+             others = {0};
+        for (uint32_t o = 0; o < b->nsuccs; o++)
+            if (o != s || at == join)
+                add_cells(&others, way_writes(ways, block, o));
+        kept = both_cells(kept, others);
+        if (!any_cell(kept))
             continue;
-        }
+        one_way(ways, b->succs[s].block, join, &ways->mine);
+        if (!decides && at != join && !bs_has(&ways->mine, at - ways->base))
+            continue;
         bool waits = at == join && !decides;
         kept = not_alike(ways, join, sync, waits ? NULL : &ways->mine, kept);
-        for (uint32_t o = 0; o < b->nsuccs; o++) {
-            if (o == s && at != join)
-                continue;
-            one_way(ways, b->succs[o].block, join, &ways->other);
-            Live lost = way_writes(ways, &ways->other, kept);
-            if (any_cell(lost))
-                return lost;
-        }
+        if (any_cell(kept))
+            return kept;
     }
     return (Live){0};
+}
+
+/* Fills what of Ways says something of blocks alone. */
+static void look_at_blocks(Ways *ways) {
+    const BinFlow *flow = ways->c->flow;
+    Arena *a = &ways->c->a;
+    Live *all = ARENA_ARRAY(a, Live, ways->nblocks + 1), *first = ARENA_ARRAY(a, Live, ways->nblocks + 1);
+    uint32_t *way_at = ARENA_ARRAY(a, uint32_t, ways->nblocks + 1), n = 0;
+    for (uint32_t k = 0; k < ways->nblocks; k++) {
+        const BinBlock *block = &flow->blocks[ways->base + k];
+        Live written = {0};
+        way_at[k] = n;
+        n += block->nsuccs;
+        FOR_BIN_INSTS(block, i) {
+            Live reads, writes;
+            if (!flow->decoded[i]) {
+                first[k] = (Live){UINT64_MAX, UINT8_MAX};
+                break;
+            }
+            uniform_accesses(&flow->insts[i], &reads, &writes);
+            add_cells(&first[k], (Live){reads.r & ~written.r, (uint8_t)(reads.p & ~written.p)});
+            add_cells(&all[k], writes);
+            if (op_is_always(flow->insts[i].guard))
+                add_cells(&written, writes);
+        }
+    }
+    ways->writes = all;
+    ways->exposed = first;
+    ways->way_at = way_at;
+    ways->way = ARENA_ARRAY(a, Live, n + 1);
+    ways->way_known = ARENA_ARRAY(a, bool, n + 1);
 }
 
 static Live others_write(Ways *ways, uint32_t i, Live cells) {
@@ -246,8 +278,15 @@ static void uniform_live(Checker *checker, const Proc *proc) {
     if (!any)
         return;
     uint32_t nblocks = flow->funcs[proc->func].nblocks;
-    Ways ways = {
-        checker, proc, in, base, nblocks, bs_new(&checker->a, nblocks), bs_new(&checker->a, nblocks)};
+    Ways ways = {.c = checker,
+                 .proc = proc,
+                 .in = in,
+                 .base = base,
+                 .nblocks = nblocks,
+                 .mine = bs_new(&checker->a, nblocks),
+                 .other = bs_new(&checker->a, nblocks)};
+    if (checker->native)
+        look_at_blocks(&ways);
     for (int report = 0; report < 2; report++)
         for (bool changed = true; changed;) {
             changed = false;

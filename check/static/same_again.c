@@ -115,16 +115,46 @@ static uint64_t number_before(const BinFlow *flow, uint32_t first, uint32_t at, 
     return deep ? number_everywhere(flow, flow->blocks[flow->block_of[first]].func, file, reg, deep - 1) : 0;
 }
 
-/* The number that the last write of `reg` in the block has; *writes: is there one? */
-static uint64_t number_behind(const BinFlow *flow, uint32_t block, RegFile file, uint32_t reg, bool *writes) {
-    const BinBlock *b = &flow->blocks[block];
-    *writes = false;
-    for (uint32_t i = b->first; i < b->first + b->ninsts; i++)
-        *writes |= flow->decoded[i] && bin_writes_reg(flow->bin->target, &flow->insts[i], file, reg);
-    return *writes ? number_before(flow, b->first, b->first + b->ninsts, file, reg, DEEP) : 0;
+/* What is asked of a block for every register: which it writes, and whether the walk goes through it. */
+struct SameAgain {
+    uint64_t ur;
+    uint8_t up;
+    bool known, passes;
+    uint8_t *answers; /* [register, uniform predicates behind the others] 0: not asked for, 1 + the answer */
+};
+
+static struct SameAgain *block_facts(Checker *checker, uint32_t block) {
+    const BinFlow *flow = checker->flow;
+    if (!checker->same_again)
+        checker->same_again = ARENA_ARRAY(&checker->a, struct SameAgain, flow->nblocks + 1);
+    struct SameAgain *facts = &checker->same_again[block];
+    if (facts->known)
+        return facts;
+    facts->known = facts->passes = true;
+    FOR_BIN_INSTS(&flow->blocks[block], i) {
+        const MachInst *inst = &flow->insts[i];
+        facts->passes &= flow->decoded[i] && !check_is_call(checker, i);
+        for (unsigned d = 0; flow->decoded[i] && d < inst->ndst; d++) {
+            unsigned regs = isa_dst_regs(flow->bin->target, inst, d);
+            for (unsigned k = 0; inst->dst[d].kind == OPK_REG && k < (regs ? regs : 1); k++)
+                if (inst->dst[d].file == RF_UR && inst->dst[d].value + k < NUM_UR)
+                    facts->ur |= (uint64_t)1 << (inst->dst[d].value + k);
+                else if (inst->dst[d].file == RF_UP && inst->dst[d].value + k < REG_UPT)
+                    facts->up |= (uint8_t)(1u << (inst->dst[d].value + k));
+        }
+    }
+    return facts;
 }
 
-bool check_holds_one_value(Checker *checker, const Proc *proc, uint32_t block, RegFile file, uint32_t reg) {
+/* The number that the last write of `reg` in the block has; *writes: is there one? */
+static uint64_t number_behind(Checker *checker, uint32_t block, RegFile file, uint32_t reg, bool *writes) {
+    const BinBlock *b = &checker->flow->blocks[block];
+    const struct SameAgain *facts = block_facts(checker, block);
+    *writes = (file == RF_UR ? facts->ur : facts->up) >> reg & 1;
+    return *writes ? number_before(checker->flow, b->first, b->first + b->ninsts, file, reg, DEEP) : 0;
+}
+
+static bool holds_one_value(Checker *checker, const Proc *proc, uint32_t block, RegFile file, uint32_t reg) {
     const BinFlow *flow = checker->flow;
     ArenaMark mark = arena_mark(&checker->a);
     bool *seen = ARENA_ARRAY(&checker->a, bool, flow->nblocks), known = block != proc->entry_block, writes;
@@ -138,9 +168,8 @@ bool check_holds_one_value(Checker *checker, const Proc *proc, uint32_t block, R
             if (!flow->blocks[from].reachable || seen[from])
                 continue;
             seen[from] = true;
-            FOR_BIN_INSTS(&flow->blocks[from], i)
-                known &= flow->decoded[i] && !check_is_call(checker, i);
-            uint64_t one = number_behind(flow, from, file, reg, &writes);
+            known &= block_facts(checker, from)->passes;
+            uint64_t one = number_behind(checker, from, file, reg, &writes);
             if (writes)
                 known &= one && (!number || number == one);
             else
@@ -153,4 +182,14 @@ bool check_holds_one_value(Checker *checker, const Proc *proc, uint32_t block, R
     }
     arena_release(&checker->a, mark);
     return known && number;
+}
+
+bool check_holds_one_value(Checker *checker, const Proc *proc, uint32_t block, RegFile file, uint32_t reg) {
+    struct SameAgain *facts = block_facts(checker, block);
+    uint32_t at = (file == RF_UP ? NUM_UR : 0) + reg;
+    if (!facts->answers)
+        facts->answers = ARENA_ARRAY(&checker->a, uint8_t, NUM_UR + REG_UPT);
+    if (!facts->answers[at])
+        facts->answers[at] = (uint8_t)(1 + holds_one_value(checker, proc, block, file, reg));
+    return facts->answers[at] == 2;
 }
