@@ -58,6 +58,12 @@ typedef struct {
     VEC(const char *) names; /* of all kernels */
 } Kernels;
 
+/* The symbol, and what it is in C++. */
+static void print_kernel_name(FILE *out, Arena *arena, const char *symbol, bool again) {
+    const char *source = str_demangle(arena, symbol);
+    fprintf(out, source ? "%s%s (%s)" : "%s%s", again ? ", " : "", symbol, source);
+}
+
 /* The one kernel that the launch means, of that name or, in C++, of that name; else says which there are. */
 static const char *one_kernel(const Plan *plan, const PlanLaunch *launch, Kernels *kernels, const char *what,
                               Diags *diags) {
@@ -76,15 +82,13 @@ static const char *one_kernel(const Plan *plan, const PlanLaunch *launch, Kernel
     if (n != 1) {
         TextStream *all = text_open();
         for (unsigned k = 0; k < kernels->names.n; k++)
-            fprintf(all->out, "%s%s", k ? ", " : "", kernels->names.at[k]);
-        char text[512], *names = text_close(all, NULL);
-        if (wanted)
-            snprintf(text, sizeof text, "%s has no kernel %s; it has %s", what, wanted,
-                     *names ? names : "none");
-        else if (n)
-            snprintf(text, sizeof text, "%s has several kernels, say which: %s", what, names);
-        else
-            snprintf(text, sizeof text, "%s has no kernel", what);
+            print_kernel_name(all->out, &kernels->arena, kernels->names.at[k], k > 0);
+        char *names = text_close(all, NULL);
+        const char *text =
+            wanted ? arena_printf(&kernels->arena, "%s has no kernel %s; it has %s", what, wanted,
+                                  *names ? names : "none")
+            : n    ? arena_printf(&kernels->arena, "%s has several kernels, say which: %s", what, names)
+                   : arena_printf(&kernels->arena, "%s has no kernel", what);
         diag_in(diags, plan->source ? plan->source : diags->source, launch->loc, DIAG_E0502, text);
         mem_free(names);
     }

@@ -120,6 +120,12 @@ static bool add_buffer_arg(Plan *plan, const char *text, bool named, Diags *d) {
     return true;
 }
 
+static bool is_number_text(const char *text) {
+    char *end;
+    strtod(text, &end);
+    return end != text && !*end;
+}
+
 /* "NAME" or "NAME+BYTES" of a buffer. */
 static bool add_buffer_ref(Plan *plan, const char *text, Diags *d) {
     const char *plus = strrchr(text, '+');
@@ -133,8 +139,9 @@ static bool add_buffer_ref(Plan *plan, const char *text, Diags *d) {
                     : plan_find_buffer(plan, arena_printf(&plan->arena, "%.*s", (int)(plus - text), text));
     }
     if (!index)
-        return plan_error(
-            plan, d, arena_printf(&plan->arena, "argument '%s' is neither TYPE:VALUE nor a buffer", text));
+        return plan_error(plan, d,
+                          arena_printf(&plan->arena, "argument '%s' is neither TYPE:VALUE nor a buffer%s",
+                                       text, is_number_text(text) ? " (as u32:7, f32:0.5)" : ""));
     VEC_ADD(&plan->arena, &last_launch(plan)->args,
             ((PlanArg){.is_buffer = true, .buffer = index - 1, .offset_bytes = offset}));
     return true;

@@ -518,6 +518,11 @@ want 0 '' check behind.cubin
 want 2 "no command 'compil'; did you mean 'compile'?" compil k.ptx
 want 2 "no option '--tarmet'; did you mean '--target'?" compile --tarmet=sm_80 k.ptx
 want 2 "no option '--optimise'; did you mean '--optimize'?" compile --optimise 2 k.ptx
+want 2 "no option '-arch'; did you mean '--target'?" compile -arch=sm_80 k.ptx
+want 2 "no option '-target'; did you mean '--target'?" compile -target sm_80 k.ptx
+want 2 "no option '--gpu-name'; did you mean '--target'?" compile --gpu-name sm_80 k.ptx
+want 2 "'--stats' is an option of heddle run$" compile --stats k.ptx
+want 1 "argument '7' is neither TYPE:VALUE nor a buffer (as u32:7, f32:0.5)" run k.cubin --arg 7
 want 0 '' compile --output --outptu k.ptx # a value, not an option
 want 2 "'xx' is none of auto, interp, stencil, jit, ptx, gpu, gpu-ptx" run --engine xx k.ptx
 want 1 "types are u8 to u64" run k.ptx --arg foo:3
