@@ -6,20 +6,21 @@
  *     HdContext *c = hd_create(&(HdOptions){.message = print_message});
  *     HdModule *ptx, *binary;
  *     if (hd_parse(c, "k.ptx", text, size, &ptx) == HD_OK && hd_compile(ptx, NULL, &binary) == HD_OK) {
- *         HdArg args[] = {{.buffer = data, .size_bytes = sizeof data}, {.value = &n, .size_bytes = sizeof
- * n}}; hd_launch(binary, &(HdLaunch){.kernel = "k", .grid = {1, 1, 1}, .block = {64, 1, 1}, .args = args,
- *                                       .nargs = 2});
+ *         HdArg args[] = {{.buffer = data, .size_bytes = sizeof data}, {.value = &n, .size_bytes = 4}};
+ *         hd_launch(binary, &(HdLaunch){.kernel = "k", .grid = {1, 1, 1}, .block = {64, 1, 1},
+ *                                       .args = args, .nargs = 2});
  *     }
  *     hd_destroy(c);
  *
  * Of every function:
- *   errors     any may return HD_ERR_USAGE (an argument is NULL that must not be, a wrong option: nothing was
- * done), HD_ERR_MEMORY, HD_ERR_CANCELLED and HD_ERR_INTERNAL; the comment names the others. After an error
- * the context and its modules are as they were before the call. results    what an `out`, `text`, `image` or
- * `report` points to is always set: to the result, or to NULL (a size to 0) where there is none. ownership
- * modules belong to their context, until hd_destroy. Texts and reports are the caller's, for hd_free. What
- * the caller passes in is copied, or read during the call only, but for the options of hd_create's callbacks
- * and their `user`.
+ *   errors     any may return HD_ERR_USAGE (an argument is NULL that must not be, a wrong option: nothing
+ *              was done), HD_ERR_MEMORY, HD_ERR_CANCELLED and HD_ERR_INTERNAL; the comment names the others.
+ *              After an error the context and its modules are as they were before the call.
+ *   results    what an `out`, `text`, `image` or `report` points to is always set: to the result, or to NULL
+ *              (a size to 0) where there is none.
+ *   ownership  modules belong to their context, until hd_destroy. Texts and reports are the caller's, for
+ *              hd_free. What the caller passes in is copied, or read during the call only, but for the
+ *              options of hd_create's callbacks and their `user`.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_H

@@ -163,7 +163,8 @@ static bool collect(Batch *batch) {
         const char *path = batch->s->inputs[i];
         if (!is_directory(path) && is_machine_code(batch, path))
             return diag(&batch->s->diags, (SrcLoc){0}, DIAG_E0001, path,
-                        "it is machine code, and many modules are compiled of PTX or LLVM IR");
+                        "it is machine code: of one module it stands behind the PTX; many modules are "
+                        "compiled of PTX or LLVM IR");
         if (!is_directory(path))
             VEC_ADD(&batch->s->arena, &batch->files, ((File){.path = path}));
         else if (!add_directory(batch, path, 0))

@@ -178,7 +178,8 @@ PtxModule *cli_read_ptx_and_code(Settings *settings, const char *path, Binary **
             m = ptx_parse_kept(binary->ptx_name ? binary->ptx_name : path, binary->ptx_text,
                                binary->ptx_text_bytes, &settings->diags);
         else if (binary)
-            diag(&settings->diags, (SrcLoc){0}, DIAG_E0412, path, "the binary holds no PTX text");
+            diag(&settings->diags, (SrcLoc){0}, DIAG_E0412, path,
+                 "the binary holds no PTX text: give that, too, before it");
         if (!code)
             binary_free(binary);
         return m;

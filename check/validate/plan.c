@@ -390,9 +390,11 @@ bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const
                  uint32_t nparams, Launch *launch_out, Diags *diags) {
     uint32_t end = 0, naddresses = 0;
     if (launch->args.n != nparams)
-        return diag_in(diags, plan->source ? plan->source : diags->source, launch->loc, DIAG_E0503, kernel,
-                       arena_printf(&plan->arena, "%u given, the kernel takes %u%s", launch->args.n, nparams,
-                                    list_sizes(plan, params, nparams)));
+        return diag_in(
+            diags, plan->source ? plan->source : diags->source, launch->loc, DIAG_E0503, kernel,
+            arena_printf(&plan->arena, "%u given, the kernel takes %u%s%s", launch->args.n, nparams,
+                         list_sizes(plan, params, nparams),
+                         launch->args.n ? "" : "; --arg gives one, validate --launch auto finds them"));
     for (uint32_t i = 0; i < nparams; i++)
         if (params[i].size_bytes && params[i].offset_bytes + params[i].size_bytes > end)
             end = params[i].offset_bytes + params[i].size_bytes;

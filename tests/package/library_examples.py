@@ -24,10 +24,11 @@ extern HdTraceFn on_instruction;
 void example(void);
 void example(void) {
 """
-examples = re.findall(r"(?ms)^```c\n(.*?)^```", page.read_text())
-failed = 0
-for example in examples:
-    done = subprocess.run([cc, "-std=c11", "-Wall", "-Wextra", "-Werror", "-I", include, "-fsyntax-only", "-x", "c", "-"], input=AROUND + example + "}\n",
+examples = [AROUND + part + "}\n" for part in re.findall(r"(?ms)^```c\n(.*?)^```", page.read_text())]
+programs = re.findall(r"(?ms)^```c main\n(.*?)^```", page.read_text())  # these are whole
+failed = not programs
+for example in examples + programs:
+    done = subprocess.run([cc, "-std=c11", "-Wall", "-Wextra", "-Werror", "-I", include, "-fsyntax-only", "-x", "c", "-"], input=example,
                           capture_output=True, text=True)
     if done.returncode:
         failed += 1
