@@ -26,7 +26,7 @@ void example(void) {
 """
 examples = [AROUND + part + "}\n" for part in re.findall(r"(?ms)^```c\n(.*?)^```", page.read_text())]
 programs = re.findall(r"(?ms)^```c main\n(.*?)^```", page.read_text())  # these are whole
-failed = not programs
+failed = int(not programs)
 for example in examples + programs:
     done = subprocess.run([cc, "-std=c11", "-Wall", "-Wextra", "-Werror", "-I", include, "-fsyntax-only", "-x", "c", "-"], input=example,
                           capture_output=True, text=True)
