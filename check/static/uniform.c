@@ -234,14 +234,23 @@ static void cells_step(const Uniform *u, Cells *s, Cells *writes, const MachInst
         write_cells(s, writes, op_reg(file, p, 1), divergent, true);
 }
 
+/* A branch that all lanes of the group take or none: .U, and .DIV and .CONV, which ask who is here, of lanes
+ * whose mask is named, whatever the guard. */
+static bool goes_as_one(const MachInst *inst) {
+    unsigned cond = MGET(BRA, cond, inst->mods);
+    bool masked = false;
+    for (unsigned n = 0; n < inst->nsrc; n++)
+        masked |= inst->src[n].kind == OPK_REG && inst->src[n].file == RF_UR;
+    return cond != BRACond_NoCond && (cond == BRACond_U || masked || bin_guard(inst) == BG_ALWAYS);
+}
+
 /* May lanes go different ways here? */
 static bool parts_lanes(const Cells *s, const MachInst *inst) {
     BinKind k = bin_kind(inst);
     if (k != BK_BRANCH && k != BK_BRANCH_INDIRECT && k != BK_CALL && k != BK_EXIT && k != BK_RET)
         return false;
-    if (k == BK_BRANCH && MGET(BRA, cond, inst->mods) != BRACond_NoCond &&
-        (bin_guard(inst) == BG_ALWAYS || MGET(BRA, cond, inst->mods) == BRACond_U))
-        return false; /* the group goes as one */
+    if (k == BK_BRANCH && goes_as_one(inst))
+        return false;
     bool d = operand_divergent(s, inst->guard);
     for (unsigned n = 0; n < inst->nsrc && k != BK_RET;
          n++) /* a return address is as uniform as the call was */
