@@ -5,7 +5,15 @@
  *         VOTE.ANY P1, P1 ;                       only of a mask in a register: all lanes go one way
  *   @!P1  BRA fast ;
  *
- * Nothing between the first and the branch changes who is active. The operations are known by name: these
+ * Nothing between the first and the branch changes who is active. ptxas asks the like where one addition of
+ * the warp's sum does for those of all lanes, with no word on what the others do:
+ *
+ *         VOTE.ANY R0, PT, PT ;
+ *         ISETP.EQ.U32.AND P0, PT, R0, -0x1, PT ;
+ *   @!P0  BRA one_by_one ;
+ *         SHFL.UP ...             all 32 lanes are here
+ *
+ * The operations are known by name: these
  * words are the meaning. SPDX-License-Identifier: MIT */
 #include "check/flow/question.h"
 
@@ -60,12 +68,49 @@ static bool is_any(const MachInst *inst, uint32_t pred) {
            !says.mods && says.value != REG_PT && (word.kind == OPK_NONE || is_reg(word, RF_R, REG_RZ));
 }
 
+static bool is_branch_of_lanes(const BinFlow *flow, uint32_t branch) {
+    const BinBlock *block = &flow->blocks[flow->block_of[branch]];
+    const MachInst *inst = &flow->insts[branch];
+    return flow->decoded[branch] && inst->optype == OT_BRA && MGET(BRA, cond, inst->mods) == BRACond_NoCond &&
+           bin_guard(inst) == BG_MAYBE && inst->guard.file == RF_P && op_is_always(inst->src[BRA_pp]) &&
+           block->nsuccs == 2 && block->succs[0].kind != block->succs[1].kind;
+}
+
+/* The vote of what is true. */
+static bool is_ballot(const MachInst *inst) {
+    return inst->optype == OT_VOTE && MGET(VOTE, op, inst->mods) == VoteOp_ANY &&
+           op_is_always(inst->src[VOTE_pp]);
+}
+
+bool bin_found_all(const BinFlow *flow, uint32_t branch, uint32_t block) {
+    const BinBlock *own = &flow->blocks[flow->block_of[branch]];
+    const MachInst *inst = &flow->insts[branch];
+    if (!is_branch_of_lanes(flow, branch))
+        return false;
+    uint32_t at = written_before(flow, own->first, branch, RF_P, inst->guard.value);
+    const MachInst *test = at == BINFLOW_NONE ? NULL : &flow->insts[at];
+    if (!test || test->optype != OT_ISETP || !is_reg(test->dst[ISETP_pu], RF_P, inst->guard.value) ||
+        MGET(ISETP, ex, test->mods) || MGET(ISETP, bop, test->mods) != BoolOp_AND ||
+        !op_is_always(test->src[ISETP_pp]) || test->src[ISETP_rb].kind != OPK_IMM ||
+        test->src[ISETP_rb].value != UINT32_MAX || test->src[ISETP_ra].kind != OPK_REG)
+        return false;
+    bool equal = MGET(ISETP, cmp, test->mods) == ICmp_EQ;
+    uint32_t word = test->src[ISETP_ra].value, who = written_before(flow, own->first, at, RF_R, word);
+    if ((!equal && MGET(ISETP, cmp, test->mods) != ICmp_NE) || who == BINFLOW_NONE ||
+        !is_reg(test->src[ISETP_ra], RF_R, word) || !is_ballot(&flow->insts[who]) ||
+        !is_reg(flow->insts[who].dst[VOTE_rd], RF_R, word))
+        return false;
+    bool all_are_taken = equal != ((inst->guard.mods & OPM_NOT) != 0);
+    for (unsigned k = 0; k < 2; k++)
+        if (own->succs[k].block == block && (own->succs[k].kind == BE_TAKEN) != all_are_taken)
+            return false;
+    return own->succs[0].block == block || own->succs[1].block == block;
+}
+
 bool bin_question(const BinFlow *flow, uint32_t branch, BinQuestion *question) {
     const BinBlock *block = &flow->blocks[flow->block_of[branch]];
     const MachInst *inst = &flow->insts[branch];
-    if (!flow->decoded[branch] || inst->optype != OT_BRA || MGET(BRA, cond, inst->mods) != BRACond_NoCond ||
-        bin_guard(inst) != BG_MAYBE || inst->guard.file != RF_P || !op_is_always(inst->src[BRA_pp]) ||
-        block->nsuccs != 2 || block->succs[0].kind == block->succs[1].kind)
+    if (!is_branch_of_lanes(flow, branch))
         return false;
     uint32_t answer = written_before(flow, block->first, branch, RF_P, inst->guard.value), lacks = answer,
              pred = inst->guard.value;
@@ -82,8 +127,7 @@ bool bin_question(const BinFlow *flow, uint32_t branch, BinQuestion *question) {
     if (who == BINFLOW_NONE || !is_reg(flow->insts[who].dst[0], RF_R, same))
         return false;
     const MachInst *asks = &flow->insts[who];
-    bool of_number = !votes && mask.kind == OPK_IMM && asks->optype == OT_VOTE &&
-                     MGET(VOTE, op, asks->mods) == VoteOp_ANY && op_is_always(asks->src[VOTE_pp]),
+    bool of_number = !votes && mask.kind == OPK_IMM && is_ballot(asks),
          of_mask = votes && mask.kind == OPK_REG && mask.file == RF_R && mask.value != same &&
                    asks->optype == OT_MATCH && MGET(MATCH, op, asks->mods) == MatchOp_ANY &&
                    MGET(MATCH, type, asks->mods) == MatchType_U32 &&

@@ -10,6 +10,9 @@ typedef struct {
     uint32_t fast, slow; /* blocks: fast if none is */
 } BinQuestion;
 
+/* Does the branch, the last instruction of its block, lead to `block` only where a vote has found all 32
+ * lanes of the warp active? */
+bool bin_found_all(const BinFlow *flow, uint32_t branch, uint32_t block);
 /* Does the branch, the last instruction of its block, ask so? */
 bool bin_question(const BinFlow *flow, uint32_t branch, BinQuestion *question);
 #endif

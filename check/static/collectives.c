@@ -77,7 +77,7 @@ uint32_t check_warpsync_before(Checker *checker, uint32_t i) {
             return NONE;
         i = flow->blocks[only].first + flow->blocks[only].ninsts;
         BinQuestion question;
-        if (check_comes_together(flow, i - 1, block) ||
+        if (check_comes_together(flow, i - 1, block) || bin_found_all(flow, i - 1, block) ||
             (bin_question(flow, i - 1, &question) && question.fast == block))
             return i - 1;
         if (flow->blocks[only].nsuccs != 1)
