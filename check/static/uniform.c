@@ -3,31 +3,18 @@
  * say what makes divergent values (special registers of the lane, memory, shuffles); the rest follows its
  * sources; registers written on the sides of a divergent branch are divergent where the sides meet
  * (regions.c). Everything starts uniform and together, and only gets worse. Procedures pass registers on at
- * calls. SHFL, R2UR, LDL and STL are asked for by name: whose value it is, and which place of the frame, is
- * no column. SPDX-License-Identifier: MIT */
+ * calls; those that are one straight way of what only computes are gone through anew at each. R2UR is asked
+ * for by name. What an instruction makes of values is in cells.c. SPDX-License-Identifier: MIT */
+#include "check/static/cells.h"
 #include "check/static/regions.h"
 #include "isa/machine/abi.h"
 #include <string.h>
 
-/* R0.., P0.., and 32-bit places of the stack frame from R1 on, where spilled registers are; stores through
- * other registers go to the program's own arrays, which do not overlap them. Uniform registers are uniform by
- * nature. */
-enum {
-    CELL_P = 256,
-    CELL_FRAME = 264,
-    CELLS = 1280, /* frames of 4 KiB: Triton spills 3 KiB of a product of matrices on sm_75 */
-    FRAME_WORDS = CELLS - CELL_FRAME,
-    WORDS = CELLS / 64,
-    MAX_DEPTH = 32
-};
-typedef struct {
-    uint64_t w[WORDS];
-} Cells;
-
+enum { MAX_DEPTH = 32 };
 typedef struct {
     Cells entry, out; /* divergent at the entry, at returns */
     Cells writes;     /* here or in callees */
-    bool entry_apart, entry_together, exit_together, called, unknown_callee;
+    bool entry_apart, entry_together, exit_together, called, straight;
     uint32_t base;
 } ProcInfo;
 
@@ -72,190 +59,6 @@ static void callers_dirty(Uniform *uniform, uint32_t p) {
             GRAPH_PREDS(calls, *q, r)
                 uniform->dirty[*r] = true;
     }
-}
-
-static bool has(const Cells *cells, unsigned i) { return cells->w[i / 64] >> (i % 64) & 1; }
-static void set(Cells *cells, unsigned i, bool on) {
-    uint64_t bit = (uint64_t)1 << (i % 64);
-    cells->w[i / 64] = on ? cells->w[i / 64] | bit : cells->w[i / 64] & ~bit;
-}
-/* Is there something in `part` that is not in `whole`? */
-static bool lacks(const Cells *whole, const Cells *part) {
-    bool any = false;
-    for (unsigned k = 0; k < WORDS; k++)
-        any |= (part->w[k] & ~whole->w[k]) != 0;
-    return any;
-}
-static bool unite(Cells *to, const Cells *from) {
-    bool changed = false;
-    for (unsigned k = 0; k < WORDS; k++) {
-        changed |= (from->w[k] & ~to->w[k]) != 0;
-        to->w[k] |= from->w[k];
-    }
-    return changed;
-}
-
-/* First cell and number of cells of an operand; 0 if it has none. */
-static unsigned cells_of(Operand o, unsigned *first) {
-    if (o.kind != OPK_REG || (o.file != RF_R && o.file != RF_P))
-        return 0;
-    unsigned zero = o.file == RF_R ? REG_RZ : REG_PT, n = o.count ? o.count : 1;
-    if (o.value >= zero)
-        return 0;
-    *first = o.value + (o.file == RF_P ? CELL_P : 0);
-    return o.value + n > zero ? zero - o.value : n;
-}
-
-static bool operand_divergent(const Cells *s, Operand o) {
-    unsigned first = 0, n = cells_of(o, &first);
-    for (unsigned k = 0; k < n; k++)
-        if (has(s, first + k))
-            return true;
-    return false;
-}
-
-/* ---- one instruction ---- */
-
-static bool lane_register(const BinFlow *flow, const MachInst *inst) {
-    Operand o = inst->src[0];
-    enum IsaVaries varies =
-        o.kind == OPK_SREG ? isa_sreg_varies(flow->bin->target, o.value) : ISA_VARIES_TIME;
-    return (varies == ISA_VARIES_LANE &&
-            !check_sreg_of_warp(flow, (uint32_t)(inst - flow->insts), o.value)) ||
-           varies == ISA_VARIES_TIME;
-}
-
-typedef enum { MAKES_UNIFORM, MAKES_DIVERGENT, MAKES_BY_DATA } Makes;
-/* First word and number of words that a local access with base R1 touches; 0 if it is another access. */
-static unsigned frame_words(const MachInst *inst, unsigned *first) {
-    bool load = inst->optype == OT_LDL;
-    Operand base = inst->src[load ? LDL_ra : STL_ra], urb = inst->src[load ? LDL_urb : STL_urb],
-            off = inst->src[load ? LDL_offset : STL_offset];
-    Operand data = load ? inst->dst[LDL_rd] : inst->src[STL_rb];
-    int64_t offset = off.kind == OPK_IMM64 ? inst->wide : off.kind == OPK_IMM ? (int32_t)off.value : 0;
-    bool plain = base.kind == OPK_REG && base.file == RF_R && base.value == 1 &&
-                 (urb.kind == OPK_NONE || urb.value == REG_URZ);
-    unsigned n = data.count ? data.count : 1;
-    if (!plain || offset < 0 || offset / 4 + n > FRAME_WORDS)
-        return 0;
-    *first = (unsigned)(offset / 4);
-    return n;
-}
-
-static bool load_divergent(const Cells *s, const MachInst *m) {
-    unsigned first = 0, n = frame_words(m, &first);
-    bool divergent = n == 0;
-    for (unsigned k = 0; k < n; k++)
-        divergent |= has(s, CELL_FRAME + first + k);
-    return divergent;
-}
-
-/* Global memory that nobody writes while the kernel runs (ld.global.nc): one address holds one value. */
-static bool loads_constant(const MachInst *inst) {
-    uint32_t bits = 0;
-    return isa_has_effect(inst->optype, ISA_EFFECT_READ) &&
-           isa_modifier(inst, "order", &bits) == MemOrder_CONSTANT;
-}
-
-/* Lanes that load together read once: what they find at one address is one value, whoever else writes. ptxas
- * 13.0 counts on it: behind a loop that waits for ld.volatile or mbarrier.try_wait at one address it gives
- * SHFL no WARPSYNC, and it does where each lane has an address of its own. */
-static bool reads_once(const Uniform *uniform, const MachInst *inst, bool together) {
-    return uniform->c->native && together && isa_has_effect(inst->optype, ISA_EFFECT_READ) &&
-           !isa_has_effect(inst->optype, ISA_EFFECT_WRITE) &&
-           !isa_has_effect(inst->optype, ISA_EFFECT_ATOMIC) &&
-           isa_traits(inst->optype)->lanes == ISA_LANES_EACH;
-}
-
-/* The value of one lane of the warp, which ptxas moves to uniform registers (CUTLASS's number of the warp).
- */
-static bool takes_one_lane(const Cells *s, const MachInst *inst, bool together) {
-    enum { WHOLE_WARP = 0x1f };
-    return inst->optype == OT_SHFL && together && MGET(SHFL, mode, inst->mods) == ShflMode_IDX &&
-           inst->src[SHFL_rc].kind == OPK_IMM && inst->src[SHFL_rc].value == WHOLE_WARP &&
-           !operand_divergent(s, inst->src[SHFL_rb]);
-}
-
-static Makes makes(const Uniform *uniform, const Cells *s, const MachInst *inst, bool together) {
-    if (inst->optype == OT_LDL) /* its address says more than the row can */
-        return load_divergent(s, inst) ? MAKES_DIVERGENT : MAKES_UNIFORM;
-    if (loads_constant(inst) || reads_once(uniform, inst, together))
-        return MAKES_BY_DATA;
-    if (takes_one_lane(s, inst, together))
-        return MAKES_UNIFORM;
-    switch ((enum IsaUniform)isa_traits(inst->optype)->uniform) {
-    case ISA_UNIFORM_BY_SREG: return lane_register(uniform->c->flow, inst) ? MAKES_DIVERGENT : MAKES_UNIFORM;
-    case ISA_UNIFORM_TOGETHER: return together ? MAKES_UNIFORM : MAKES_DIVERGENT;
-    case ISA_UNIFORM_NEVER: return MAKES_DIVERGENT;
-    case ISA_UNIFORM_ALWAYS: return MAKES_UNIFORM;
-    case ISA_UNIFORM_NO_RESULT:
-    case ISA_UNIFORM_BY_DATA:
-    case ISA_UNIFORM_COUNT: break;
-    }
-    return MAKES_BY_DATA;
-}
-
-static bool any_named_predicate(const Cells *cells, const MachInst *inst) {
-    RegFile file;
-    uint32_t named = isa_named_predicates(inst, &file);
-    return file == RF_P && (cells->w[CELL_P / 64] >> (CELL_P % 64) & named) != 0;
-}
-
-static void write_cells(Cells *s, Cells *writes, Operand o, bool divergent, bool keeps) {
-    unsigned first = 0, n = cells_of(o, &first);
-    for (unsigned k = 0; k < n; k++) {
-        set(s, first + k, divergent || (keeps && has(s, first + k)));
-        if (writes)
-            set(writes, first + k, true);
-    }
-}
-
-static void cells_step(const Uniform *u, Cells *s, Cells *writes, const MachInst *inst, bool together) {
-    bool guarded = !op_is_always(inst->guard), divergent = false;
-    Makes how = makes(u, s, inst, together);
-    if (how == MAKES_BY_DATA) {
-        bool of_warp = check_is_of_warp(u->c->flow, (uint32_t)(inst - u->c->flow->insts));
-        for (unsigned k = 0; k < inst->nsrc; k++) /* predicates that ISETP and LOP3 combine with count */
-            divergent |= (!of_warp || inst->src[k].file == RF_P) && operand_divergent(s, inst->src[k]);
-        if (isa_has_effect(inst->optype, ISA_EFFECT_READS_ALL_P))
-            divergent |= any_named_predicate(s, inst);
-    }
-    divergent |= how == MAKES_DIVERGENT || (guarded && operand_divergent(s, inst->guard));
-    for (unsigned k = 0; k < inst->ndst; k++)
-        write_cells(s, writes, inst->dst[k], divergent, guarded);
-    unsigned first = 0, words = inst->optype == OT_STL ? frame_words(inst, &first) : 0;
-    for (unsigned k = 0; k < words; k++) {
-        set(s, CELL_FRAME + first + k, divergent || (guarded && has(s, CELL_FRAME + first + k)));
-        set(writes, CELL_FRAME + first + k, true);
-    }
-    RegFile file;
-    isa_named_predicates(inst, &file);
-    for (unsigned p = 0; isa_has_effect(inst->optype, ISA_EFFECT_WRITES_ALL_P) && p < REG_PT; p++)
-        write_cells(s, writes, op_reg(file, p, 1), divergent, true);
-}
-
-/* A branch that all lanes of the group take or none: .U, and .DIV and .CONV, which ask who is here, of lanes
- * whose mask is named, whatever the guard. */
-static bool goes_as_one(const MachInst *inst) {
-    unsigned cond = MGET(BRA, cond, inst->mods);
-    bool masked = false;
-    for (unsigned n = 0; n < inst->nsrc; n++)
-        masked |= inst->src[n].kind == OPK_REG && inst->src[n].file == RF_UR;
-    return cond != BRACond_NoCond && (cond == BRACond_U || masked || bin_guard(inst) == BG_ALWAYS);
-}
-
-/* May lanes go different ways here? */
-static bool parts_lanes(const Cells *s, const MachInst *inst) {
-    BinKind k = bin_kind(inst);
-    if (k != BK_BRANCH && k != BK_BRANCH_INDIRECT && k != BK_CALL && k != BK_EXIT && k != BK_RET)
-        return false;
-    if (k == BK_BRANCH && goes_as_one(inst))
-        return false;
-    bool d = operand_divergent(s, inst->guard);
-    for (unsigned n = 0; n < inst->nsrc && k != BK_RET;
-         n++) /* a return address is as uniform as the call was */
-        d |= operand_divergent(s, inst->src[n]);
-    return d;
 }
 
 /* ---- a divergent branch ---- */
@@ -540,7 +343,7 @@ static void together_behind(Uniform *uniform, Together *together, uint32_t i) {
         Callees to = check_callees(checker, i);
         bool all = to.n > 0 && !checker->divergent[i];
         for (uint32_t n = 0; n < to.n; n++)
-            all &= uniform->info[to.proc[n]].exit_together;
+            all &= uniform->info[to.proc[n]].straight || uniform->info[to.proc[n]].exit_together;
         together->on &= all;
     } else if (checker->divergent[i] && (k == BK_BRANCH || k == BK_BRANCH_INDIRECT || k == BK_RET))
         together->on = false;
@@ -604,6 +407,26 @@ static void proc_together(Uniform *uniform, uint32_t p, Together *at) {
 
 static void run_proc(Uniform *uniform, uint32_t p);
 
+/* Is the procedure one block that computes and returns? ptxas's division of 64 bits is: what a call of
+ * divergent values brings is nothing to the others. */
+static bool is_straight(const Checker *checker, uint32_t p) {
+    const Proc *proc = &checker->procs[p];
+    const BinBlock *block = &checker->flow->blocks[proc->entry_block];
+    bool straight = proc->nrpo == 1 && block->ends == BX_RET;
+    FOR_BIN_INSTS(block, i)
+        straight &= checker->flow->decoded[i] && !check_is_call(checker, i) &&
+                    (i + 1 == block->first + block->ninsts || !check_is_control(&checker->flow->insts[i]));
+    return straight;
+}
+
+static Cells straight_out(const Uniform *uniform, uint32_t p, const Cells *in, bool together) {
+    const BinFlow *flow = uniform->c->flow;
+    Cells now = *in;
+    FOR_BIN_INSTS(&flow->blocks[uniform->c->procs[p].entry_block], i)
+        check_cells_step(uniform->c, &now, NULL, &flow->insts[i], together);
+    return now;
+}
+
 static void at_call(Uniform *uniform, uint32_t p, Cells *cells, uint32_t i, uint32_t block) {
     Checker *checker = uniform->c;
     Callees to = check_callees(checker, i);
@@ -630,7 +453,10 @@ static void at_call(Uniform *uniform, uint32_t p, Cells *cells, uint32_t i, uint
         }
         if (*dirty && !uniform->running[to.proc[n]] && uniform->depth < MAX_DEPTH)
             run_proc(uniform, to.proc[n]); /* else a row of calls would take a round for each */
-        unite(&out, &callee->out);
+        Cells own = uniform->info[to.proc[n]].straight
+                        ? straight_out(uniform, to.proc[n], &mine, checker->converged[i] && !apart)
+                        : callee->out;
+        unite(&out, &own);
         unite(&written, &callee->writes);
     }
     for (unsigned k = CELL_FRAME; k < CELLS; k++)
@@ -650,17 +476,18 @@ static void uniform_block(Uniform *uniform, uint32_t p, uint32_t block, Cells *s
         if (!flow->decoded[i])
             break;
         const MachInst *m = &flow->insts[i];
-        if (note && !checker->divergent[i] && parts_lanes(s, m) &&
+        if (note && !checker->divergent[i] && check_parts_lanes(s, m) &&
             !(uniform->certain && check_promised_uniform(checker, i)))
             checker->divergent[i] = uniform->dirty[p] = true;
         if (bin_kind(m) == BK_WARPSYNC && !checker->masks_vary[i] &&
-            (operand_divergent(s, m->src[WARPSYNC_rb]) || operand_divergent(s, m->guard)))
+            (check_operand_divergent(s, m->src[WARPSYNC_rb]) || check_operand_divergent(s, m->guard)))
             checker->masks_vary[i] = uniform->dirty[p] = true;
-        if (m->optype == OT_R2UR && (operand_divergent(s, m->src[R2UR_ra]) || operand_divergent(s, m->guard)))
+        if (m->optype == OT_R2UR &&
+            (check_operand_divergent(s, m->src[R2UR_ra]) || check_operand_divergent(s, m->guard)))
             checker->masks_vary[i] = true;
-        if (bin_kind(m) == BK_BAR && operand_divergent(s, m->guard))
+        if (bin_kind(m) == BK_BAR && check_operand_divergent(s, m->guard))
             checker->masks_vary[i] = true;
-        cells_step(uniform, s, &uniform->writes[block], m, checker->converged[i]);
+        check_cells_step(checker, s, &uniform->writes[block], m, checker->converged[i]);
         if (check_is_call(checker, i))
             at_call(uniform, p, s, i, block);
     }
@@ -766,6 +593,7 @@ static void analyse(Checker *checker, bool certain) {
     for (uint32_t p = 0; p < checker->nprocs; p++) {
         ProcInfo *proc_info = &u.info[p];
         proc_info->entry_together = proc_info->exit_together = true;
+        proc_info->straight = is_straight(checker, p);
         if (!proc_info->called) {
             memset(&proc_info->entry, 0xff, sizeof proc_info->entry); /* registers hold anything */
             proc_info->entry_together = checker->procs[p].is_kernel;
