@@ -15,7 +15,9 @@ static const struct {
 static void print_names(FILE *out) {
     for (unsigned k = 0; k < CR_COUNT; k++)
         fprintf(out, " %s", check_rule((CheckRule)k)->id);
-    fputs(" and E-BAR-PARTIAL and the like, the codes of messages as E0104, and the lists", out);
+    fputs(
+        " and E-BAR-PARTIAL and the like, the codes of messages as E0104, operations as BSSY, and the lists",
+        out);
     for (unsigned k = 0; k < sizeof topics / sizeof *topics; k++)
         fprintf(out, " %s", topics[k].name);
     fputc('\n', out);
@@ -66,7 +68,7 @@ int cmd_explain(Settings *settings) {
             return explain_list(topics[k].print, settings->json);
     char *text = report_explain(name);
     if (!text) {
-        fprintf(stderr, "heddle explain: there is no rule '%s'; there are", name);
+        fprintf(stderr, "heddle explain: there is no rule, message or operation '%s'; there are", name);
         print_names(stderr);
         return STATUS_USAGE;
     }

@@ -41,10 +41,49 @@ static DiagCode find_code(const char *name) {
     return code;
 }
 
+static const struct {
+    const char *name, *summary, *text;
+} operation_texts[] = {
+#define OPERATION(name, summary, text) {#name, summary, text},
+#include "tools/operations.def"
+#undef OPERATION
+};
+
+/* An operation of a machine, "BSSY" or "BAR.SYNC"; NULL: there is none of that name. */
+static char *explain_operation(const char *name) {
+    size_t size = strcspn(name, ".");
+    unsigned op = 1;
+    while (op < OT_COUNT &&
+           (strlen(isa_optype_name(op)) != size || strncasecmp(isa_optype_name(op), name, size) != 0))
+        op++;
+    if (op == OT_COUNT)
+        return NULL;
+    TextStream *stream = text_open();
+    const char *summary = "machine code", *text = NULL, *comma = "";
+    for (unsigned k = 0; k < sizeof operation_texts / sizeof *operation_texts; k++)
+        if (strcmp(operation_texts[k].name, isa_optype_name(op)) == 0)
+            summary = operation_texts[k].summary, text = operation_texts[k].text;
+    fprintf(stream->out, "%s (operation): %s\n\n", isa_optype_name(op), summary);
+    if (text)
+        fprintf(stream->out, "%s\n\n", text);
+    fputs("Of ", stream->out);
+    for (const Target *const *target = isa_targets; *target; target++)
+        if (isa_target_has(*target, op)) {
+            fprintf(stream->out, "%s%s", comma, isa_target_name(*target));
+            comma = ", ";
+        }
+    fputs(*comma ? ". NVIDIA's document on the CUDA binary utilities has a line on each operation.\n"
+                 : "no target that is compiled for.\n",
+          stream->out);
+    return text_close(stream, NULL);
+}
+
 char *report_explain(const char *name) {
     DiagCode code = find_code(name);
-    if (code == DIAG_COUNT)
-        return check_explain(name);
+    if (code == DIAG_COUNT) {
+        char *text = check_explain(name);
+        return text ? text : explain_operation(name);
+    }
     DiagInfo info = diag_info(code);
     TextStream *stream = text_open();
     fprintf(stream->out, "%s (%s): ", info.name, info.severity);

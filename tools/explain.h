@@ -1,11 +1,11 @@
-/* What names mean: rules of check, checks of the machine, codes of diagnostics; and lists of all that there
- * is, made from the tables. SPDX-License-Identifier: MIT */
+/* What names mean: rules of check, checks of the machine, codes of diagnostics, operations; and lists of all
+ * that there is, made from the tables. SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_TOOLS_EXPLAIN_H
 #define HEDDLE_TOOLS_EXPLAIN_H
 #include <cjson/cJSON.h>
 #include <stdio.h>
 
-/* "R-07", "E-BAR-PARTIAL", "E0104", in any case; malloc'ed; NULL: nothing has that name. */
+/* "R-07", "E-BAR-PARTIAL", "E0104", "BSSY", in any case; malloc'ed; NULL: nothing has that name. */
 char *report_explain(const char *name);
 /* Lists: rows of cells under the names of their columns. To `out` as a table in Markdown, or to `json` as
  * objects whose members are the columns. */

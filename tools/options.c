@@ -384,8 +384,10 @@ const Command cli_commands[] = {
      "Compiles every .ptx, .ll and .bc file of the directories, and where a file does not compile as a whole "
      "each of its kernels with what it calls; then lists what is missing by the kernels that need it.",
      1, MAX_INPUTS, coverage_groups, cmd_coverage},
-    {"explain", "[RULE|CODE|LIST]", "Explain a rule of check or the code of a message",
-     "R-07: what it demands, with an example; E-BAR-PARTIAL: a check of the machine; E0104: a message. "
+    {"explain", "[RULE|CODE|OPERATION|LIST]",
+     "Explain a rule of check, the code of a message or an operation",
+     "R-07: what it demands, with an example; E-BAR-PARTIAL: a check of the machine; E0104: a message; BSSY: "
+     "an operation. "
      "Lists: errors (all codes), ptx (forms of PTX and what is done with them), isa (operations by target).",
      0, 1, explain_groups, cmd_explain},
     {"prove", "K.ptx [K.cubin]|K.cubin|DIR", "Prove that machine code means what its PTX means",

@@ -51,8 +51,12 @@ docs = (folder / "asm-docs-heddle.ts").read_text()
 names = re.findall(r'case "(\w+)":', docs)
 known = set(re.findall(r"^\| `(\w+)", subprocess.run([heddle, "explain", "isa"], capture_output=True, text=True, check=True).stdout, re.M))
 assert len(names) >= 9 and set(names) <= known, set(names) - known
+told = []
 for body in re.findall(r"return (\{.*?\});", docs, re.S):
     entry = json.loads(body)
+    said = subprocess.run([heddle, "explain", names[len(told)]], capture_output=True, text=True, check=True).stdout
+    assert entry["tooltip"] in said and entry["html"] in said, (entry, said)  # one text in two places
+    told.append(said)
     assert set(entry) == {"html", "tooltip", "url"} and all(entry.values()) and len(entry["tooltip"]) < 100, entry
 node = shutil.which("node")
 if node:

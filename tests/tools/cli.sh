@@ -486,12 +486,15 @@ want 1 'E0001' check --baseline=nowhere.json yield.cubin
 want 1 '' check missing.cubin
 want 0 'R-07 (error)' explain r-07
 want 0 'E-BAR-PARTIAL' explain E-BAR-PARTIAL
-want 0 'There are R-01 .*E0104, and the lists errors ptx isa' explain
+want 0 'There are R-01 .*E0104, operations as BSSY, and the lists errors ptx isa' explain
+want 0 'BSSY (operation): Registers the active lanes' explain bssy
+want 0 '^A barrier of the block' explain BAR.SYNC
+want 0 '^Of bru1, sm_75' explain ffma
 want 0 'E0104 (error): operand N of X must be' explain e0104
 want 0 '| E0701 | error | .* | 9.7 instructions |' explain errors
 want 0 '| `fma{.rn .rz .rm .rp}.f64` | 9.7.3.6 fma | 1.0 | sm_10 | yes | yes | yes |' explain ptx
 want 0 '| `REDUX` | yes | | yes | yes | yes | yes | yes | yes |' explain isa
-want 2 'there is no rule .R-77.; there are R-01 .* M-06 .*H-08 and E-' explain R-77
+want 2 'there is no rule, message or operation .R-77.; there are R-01 .* M-06 .*H-08 and E-' explain R-77
 
 [ $failed -eq 0 ] && echo "all as expected"
 # a barrier keeps the lanes together that came to it: -v found a collective without WARPSYNC behind it
