@@ -351,6 +351,8 @@ static Estimate estimate(const Pred *pred, const PredRegion *region, Odds odds) 
     if (barrier) {
         add_cost(&e.branch, 1, control_cost(f, OT_BSSY));
         add_cost(&e.branch, 1 + apart, bsync);
+    } else if (odds.measured && region->shape != PD_EXIT) {
+        add_cost(&e.branch, apart, bsync); /* wherever they meet, they come there one by one */
     }
     bool first = side[0].issues < side[1].issues;
     e.cheapest = e.branch.issues + side[first ? 0 : 1].issues;
