@@ -57,10 +57,11 @@ void cli_engine(struct argp_state *state, Settings *settings, const char *name) 
 }
 
 FuzzPolicies cli_fuzz_policies(struct argp_state *state, const char *name) {
-    static const char *const policies[] = {"sampled", "all", "default", "literal", NULL};
+    static const char *const policies[] = {"sampled", "all", "default", "literal", "one", NULL};
     cli_one_of(state, "--policies", name, policies);
     return name[0] == 's'   ? FUZZ_POLICIES_SAMPLED
            : name[0] == 'a' ? FUZZ_POLICIES_ALL
            : name[0] == 'l' ? FUZZ_POLICIES_LITERAL
+           : name[0] == 'o' ? FUZZ_POLICIES_ONE
                             : FUZZ_POLICIES_DEFAULT;
 }

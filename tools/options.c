@@ -197,7 +197,9 @@ static const struct argp_option fuzz_options[] = {
     {"resume", KEY_RESUME, "FILE", 0, "Write the state to FILE; go on from there if it exists", 0},
     {"keep", KEY_KEEP, "DIR", 0, "Save failing programs in this folder, as made and reduced", 0},
     {"policies", KEY_POLICIES, "WHICH", 0,
-     "Machine policies: sampled (default), all 128, default, or literal: report how often they hang", 0},
+     "Machine policies: sampled (default; four of 128), one drawn at random, all 128, default, or literal: "
+     "report how often they hang",
+     0},
     {"target", 't', "NAME", 0, "Machine, by default the first of: ", 0},
     {"optimize", 'O', "LEVEL", 0, "Optimisation level 0 to 3, or all (default): sampled", 0},
     {"reduce", KEY_REDUCE, "SECONDS", 0, "--keep: CPU time to reduce one failure (default 20)", 0},

@@ -113,20 +113,28 @@ static FuzzConfig sample_config(const Campaign *campaign, uint64_t h) {
     return f;
 }
 
+/* The n-th policy of a program; h: its hash. */
+static unsigned policy_number(FuzzPolicies policies, uint64_t index, unsigned n, uint64_t h) {
+    switch (policies) {
+    case FUZZ_POLICIES_SAMPLED: return (unsigned)((FUZZ_SAMPLED * index + n) % FUZZ_NPOLICIES);
+    case FUZZ_POLICIES_LITERAL: return FUZZ_NPOLICIES + n;
+    case FUZZ_POLICIES_ONE: return (unsigned)(rng_mix(h) % FUZZ_NPOLICIES);
+    default: return n;
+    }
+}
+
 static unsigned sample_configs(const Campaign *campaign, GenKind kind, uint64_t index,
                                FuzzConfig out[FUZZ_MAX_CONFIGS]) {
     static const unsigned number[] = {[FUZZ_POLICIES_SAMPLED] = FUZZ_SAMPLED,
                                       [FUZZ_POLICIES_ALL] = FUZZ_NPOLICIES,
                                       [FUZZ_POLICIES_DEFAULT] = 1,
-                                      [FUZZ_POLICIES_LITERAL] = FUZZ_NLITERAL};
+                                      [FUZZ_POLICIES_LITERAL] = FUZZ_NLITERAL,
+                                      [FUZZ_POLICIES_ONE] = 1};
     uint64_t h = rng_mix(rng_mix(campaign->opt->seed + 77) + index * GEN_KINDS + kind);
     FuzzConfig base = sample_config(campaign, h);
     unsigned n = 0, policies = number[campaign->opt->policies];
     for (; n < policies; n++) {
-        unsigned k = campaign->opt->policies == FUZZ_POLICIES_SAMPLED
-                         ? (unsigned)((FUZZ_SAMPLED * index + n) % FUZZ_NPOLICIES)
-                     : campaign->opt->policies == FUZZ_POLICIES_LITERAL ? FUZZ_NPOLICIES + n
-                                                                        : n;
+        unsigned k = policy_number(campaign->opt->policies, index, n, h);
         out[n] = base;
         fuzz_policy(k, &out[n].machine);
         out[n].machine.seed = h >> 30;

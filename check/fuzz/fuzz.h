@@ -67,12 +67,14 @@ typedef struct {
     MachineOptions machine;
 } FuzzConfig;
 
-/* All are those that code must survive (sim/machine/policy.def); the 16 literal ones may hang. */
+/* All are those that code must survive (sim/machine/policy.def); the 16 literal ones may hang. SAMPLED takes
+ * four in turn, ONE draws one for each program. */
 typedef enum {
     FUZZ_POLICIES_SAMPLED,
     FUZZ_POLICIES_ALL,
     FUZZ_POLICIES_DEFAULT,
-    FUZZ_POLICIES_LITERAL
+    FUZZ_POLICIES_LITERAL,
+    FUZZ_POLICIES_ONE
 } FuzzPolicies;
 enum {
     FUZZ_NPOLICIES = 128,

@@ -18,9 +18,11 @@
 #include <unistd.h>
 
 #define MAGIC "hdlcode1"
+#define HEAT_MAGIC "hdlheat1"
 enum {
     MOST_BYTES = 64 << 20, /* in the folder; the oldest files go until three quarters of it are left */
     MOST_FILE_BYTES = 16 << 20,
+    PAGE = 4096,          /* what a small file takes */
     STALE_SECONDS = 3600, /* a temporary file of a process that has died */
     PATH_BYTES = 4096
 };
@@ -35,6 +37,12 @@ typedef struct {
     uint64_t size, entry;
     Library library;
 } Head;
+
+typedef struct { /* a whole file */
+    char magic[8];
+    uint64_t heat;
+    XXH128_hash_t digest; /* of the key and the heat */
+} Heat;
 
 struct CodeCache {
     char *folder;
@@ -132,9 +140,9 @@ static XXH128_hash_t full_key(const CodeCache *cache, XXH128_hash_t key) {
     return XXH3_128bits(both, sizeof both);
 }
 
-static bool file_path(const CodeCache *cache, XXH128_hash_t key, char path[PATH_BYTES]) {
-    return snprintf(path, PATH_BYTES, "%s/%016" PRIx64 "%016" PRIx64 ".code", cache->folder,
-                    (uint64_t)key.high64, (uint64_t)key.low64) < PATH_BYTES;
+static bool file_path(const CodeCache *cache, XXH128_hash_t key, const char *ending, char path[PATH_BYTES]) {
+    return snprintf(path, PATH_BYTES, "%s/%016" PRIx64 "%016" PRIx64 "%s", cache->folder,
+                    (uint64_t)key.high64, (uint64_t)key.low64, ending) < PATH_BYTES;
 }
 
 static bool get_bytes(int fd, void *to, size_t bytes) {
@@ -156,11 +164,14 @@ static bool put_bytes(int fd, const void *from, size_t bytes) {
     return true;
 }
 
-/* A file that nobody else could have written, of a head and its bytes. */
+/* A file that nobody else could have written; of code, a head and its bytes. */
+static bool is_ours(int fd, struct stat *status) {
+    return fstat(fd, status) == 0 && S_ISREG(status->st_mode) && status->st_uid == geteuid() &&
+           !(status->st_mode & (S_IWGRP | S_IWOTH));
+}
 static bool read_head(int fd, Head *head) {
     struct stat status;
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
-        status.st_mode & (S_IWGRP | S_IWOTH) || !get_bytes(fd, head, sizeof *head))
+    if (!is_ours(fd, &status) || !get_bytes(fd, head, sizeof *head))
         return false;
     return memcmp(head->magic, MAGIC, sizeof head->magic) == 0 && head->size > 0 &&
            head->size <= MOST_FILE_BYTES && head->entry < head->size &&
@@ -187,7 +198,7 @@ static bool read_image(int fd, XXH128_hash_t key, ImageBytes *out) {
 
 bool jit_cache_find(const CodeCache *cache, XXH128_hash_t key, ImageBytes *out) {
     char path[PATH_BYTES];
-    if (!cache || !file_path(cache, key = full_key(cache, key), path))
+    if (!cache || !file_path(cache, key = full_key(cache, key), ".code", path))
         return false;
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
@@ -224,8 +235,9 @@ static Entry *list_entries(DIR *folder, size_t *count, int64_t *bytes) {
     *bytes = 0;
     while ((item = readdir(folder)) != NULL) {
         struct stat status;
-        bool code = ends_with(item->d_name, ".code"), temporary = strncmp(item->d_name, "new-", 4) == 0;
-        if ((!code && !temporary) || strlen(item->d_name) >= sizeof entries->name ||
+        bool kept = ends_with(item->d_name, ".code") || ends_with(item->d_name, ".heat"),
+             temporary = strncmp(item->d_name, "new-", 4) == 0;
+        if ((!kept && !temporary) || strlen(item->d_name) >= sizeof entries->name ||
             fstatat(dirfd(folder), item->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
         if (temporary && status.st_mtim.tv_sec < now - STALE_SECONDS)
@@ -234,9 +246,10 @@ static Entry *list_entries(DIR *folder, size_t *count, int64_t *bytes) {
             continue;
         entries = mem_resize(entries, (*count + 1) * sizeof *entries);
         Entry *entry = &entries[(*count)++];
-        *entry = (Entry){.seconds = status.st_mtim.tv_sec, .bytes = status.st_size};
+        *entry =
+            (Entry){.seconds = status.st_mtim.tv_sec, .bytes = (status.st_size + PAGE - 1) / PAGE * PAGE};
         memcpy(entry->name, item->d_name, strlen(item->d_name) + 1); /* which fits, see above */
-        *bytes += status.st_size;
+        *bytes += entry->bytes;
     }
     return entries;
 }
@@ -268,23 +281,65 @@ static void make_folders(const char *path) {
         }
 }
 
-void jit_cache_keep(const CodeCache *cache, XXH128_hash_t key, const ImageBytes *bytes, const char *library) {
-    char path[PATH_BYTES], temporary[PATH_BYTES];
-    Head head = {.magic = MAGIC, .size = bytes->size, .entry = bytes->entry};
-    if (!cache || bytes->size > MOST_FILE_BYTES || !describe_library(library, &head.library) ||
-        !file_path(cache, key = full_key(cache, key), path) ||
-        snprintf(temporary, sizeof temporary, "%s/new-XXXXXX", cache->folder) >= (int)sizeof temporary)
+/* A file of two pieces, written beside its place and renamed. */
+static void write_file(const CodeCache *cache, const char *path, const void *head, size_t head_bytes,
+                       const void *rest, size_t rest_bytes) {
+    char temporary[PATH_BYTES];
+    if (snprintf(temporary, sizeof temporary, "%s/new-XXXXXX", cache->folder) >= (int)sizeof temporary)
         return;
-    head.digest = digest_of(key, &head, bytes->bytes);
     make_folders(cache->folder);
     int fd = mkostemp(temporary, O_CLOEXEC);
     if (fd < 0)
         return;
-    bool good = put_bytes(fd, &head, sizeof head) && put_bytes(fd, bytes->bytes, bytes->size);
+    bool good = put_bytes(fd, head, head_bytes) && put_bytes(fd, rest, rest_bytes);
     good = close(fd) == 0 && good;
     if (!good || rename(temporary, path) != 0)
         unlink(temporary);
     trim(cache);
+}
+
+void jit_cache_keep(const CodeCache *cache, XXH128_hash_t key, const ImageBytes *bytes, const char *library) {
+    char path[PATH_BYTES];
+    Head head = {.magic = MAGIC, .size = bytes->size, .entry = bytes->entry};
+    if (!cache || bytes->size > MOST_FILE_BYTES || !describe_library(library, &head.library))
+        return;
+    key = full_key(cache, key);
+    head.digest = digest_of(key, &head, bytes->bytes);
+    if (file_path(cache, key, ".code", path))
+        write_file(cache, path, &head, sizeof head, bytes->bytes, bytes->size);
+    if (file_path(cache, key, ".heat", path))
+        unlink(path);
+}
+
+/* ---- heat ---- */
+static XXH128_hash_t digest_of_heat(XXH128_hash_t key, uint64_t heat) {
+    XXH128_hash_t both[2] = {key, {.low64 = heat}};
+    return XXH3_128bits(both, sizeof both);
+}
+
+uint64_t jit_cache_heat(const CodeCache *cache, XXH128_hash_t key) {
+    char path[PATH_BYTES];
+    struct stat status;
+    Heat heat;
+    if (!cache || !file_path(cache, key = full_key(cache, key), ".heat", path))
+        return 0;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    bool good = is_ours(fd, &status) && status.st_size == sizeof heat && get_bytes(fd, &heat, sizeof heat) &&
+                memcmp(heat.magic, HEAT_MAGIC, sizeof heat.magic) == 0 &&
+                XXH128_isEqual(heat.digest, digest_of_heat(key, heat.heat));
+    close(fd);
+    return good ? heat.heat : 0;
+}
+
+void jit_cache_keep_heat(const CodeCache *cache, XXH128_hash_t key, uint64_t heat) {
+    char path[PATH_BYTES];
+    Heat file = {.magic = HEAT_MAGIC, .heat = heat};
+    if (!cache || !file_path(cache, key = full_key(cache, key), ".heat", path))
+        return;
+    file.digest = digest_of_heat(key, heat);
+    write_file(cache, path, &file, sizeof file, NULL, 0);
 }
 
 CodeCache *jit_cache_open(const char *folder) {

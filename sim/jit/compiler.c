@@ -68,7 +68,7 @@ bool compiler_take(Compiler *compiler, Image *out) {
     return out->base != NULL;
 }
 
-bool compiler_has_cache(const Compiler *compiler) { return compiler->cache != NULL; }
+const CodeCache *compiler_cache(const Compiler *compiler) { return compiler->cache; }
 bool compiler_find(const Compiler *compiler, XXH128_hash_t key, Image *out) {
     ImageBytes bytes;
     if (!jit_cache_find(compiler->cache, key, &bytes))

@@ -24,7 +24,8 @@ CompilerState compiler_state(const Compiler *compiler);
 bool compiler_takes_time(const Compiler *compiler);
 /* Opens libLLVM: from CLOSED. */
 void compiler_load(Compiler *compiler);
-bool compiler_has_cache(const Compiler *compiler);
+/* The folder of code, or NULL. Not behind compiler_free. */
+const CodeCache *compiler_cache(const Compiler *compiler);
 /* Code of this key that is kept on disk, in any state; false: none. The caller unmaps it. */
 bool compiler_find(const Compiler *compiler, XXH128_hash_t key, Image *out);
 /* Compiles the region, of this key: from READY. The run is read before this returns, and not behind it. */

@@ -29,6 +29,10 @@ enum { LOOK_AFTER = 100000 };
  * instructions to compile there are none before it. */
 enum { COPY_AFTER = 4000, COPY_EXECUTIONS = 125, MOST_STRAIGHT_BYTES = 256 << 10 };
 enum { BUSY_FACTOR = 10, BUSY_LEAST = 100000000, SHORT_REGION = 64 };
+/* What is executed of such a region counts in later runs, too, where code is kept on disk: a launch that is
+ * run again and again is compiled once, when all of its runs have come to a third as much, for there will be
+ * more of them. A run of less than a few milliseconds leaves nothing. */
+enum { AGAIN_SHARE = 3, LEAST_LEFT = 5000000 };
 /* Where stencils have 32 vectors, LLVM's code is the faster one in regions of few rows, which it keeps in
  * them from block to block, and few calls (measured: 1.0 to 1.5 times; 0.7 with 85 rows, 0.9 with two
  * accesses to memory in five instructions). */
@@ -40,6 +44,13 @@ typedef struct {
     XXH128_hash_t key;
     Image image;
 } Compiled;
+
+typedef struct { /* a region of stencils that LLVM may be asked for */
+    XXH128_hash_t key;
+    const JitSlot *slot;
+    unsigned kind;
+    uint64_t before; /* executed by earlier runs */
+} Left;
 
 typedef struct { /* heat of a binary's places, and what has no hope, from one launch to the next */
     const Binary *binary;
@@ -69,6 +80,8 @@ struct MachineJit {
     uint32_t ncompiled;
     Known *known;
     uint32_t nknown;
+    Left *left; /* to be kept for later runs */
+    uint32_t nleft;
     uint64_t attached;     /* counts runs for which slots were cleared */
     size_t straight_bytes; /* of stencils of regions without a loop, for this run */
     MachineJit *owner;     /* of a member: opens libLLVM and has what it makes, under its lock */
@@ -131,9 +144,21 @@ const MachineJitStats *machine_jit_stats(MachineJit *engine) {
 
 void machine_jit_wait(MachineJit *engine) { compiler_wait(engine->compiler); }
 
+/* What later runs are to know. */
+static void leave_heat(const MachineJit *engine) {
+    for (uint32_t i = 0; i < engine->nleft; i++) {
+        const Left *left = &engine->left[i];
+        bool compiled = left->slot->code[left->kind] && !left->slot->copied[left->kind];
+        if (!compiled && left->slot->heat[left->kind] >= LEAST_LEFT)
+            jit_cache_keep_heat(compiler_cache(engine->compiler), left->key,
+                                left->before + left->slot->heat[left->kind]);
+    }
+}
+
 bool machine_jit_close(MachineJit *engine) {
     if (!engine)
         return true;
+    leave_heat(engine);
     bool done = compiler_free(engine->compiler);
     for (uint32_t i = 0; i < engine->nmembers; i++)
         machine_jit_close(engine->members[i]);
@@ -143,6 +168,7 @@ bool machine_jit_close(MachineJit *engine) {
     for (uint32_t i = 0; i < engine->ncompiled; i++)
         jit_image_unmap(&engine->compiled[i].image);
     mem_free(engine->known);
+    mem_free(engine->left);
     mem_free(engine->compiled);
     pthread_mutex_destroy(&engine->lock);
     mem_free(engine);
@@ -265,7 +291,7 @@ static void ask_at(JitSlot *slot, unsigned kind, uint64_t heat) {
 
 /* Heat at which code is looked for. */
 static uint32_t asks_after(const MachineJit *engine) {
-    return !engine->at_once && compiler_has_cache(engine->compiler) ? LOOK_AFTER : engine->after;
+    return !engine->at_once && compiler_cache(engine->compiler) ? LOOK_AFTER : engine->after;
 }
 
 /* Code of the region made of stencils; NULL: the host has no memory for it. */
@@ -403,6 +429,34 @@ static bool loops_have_code(MachineJit *maker, Run *run, const Region *region) {
     return some;
 }
 
+/* What earlier runs executed of the region, whose code is stencils. */
+static uint64_t heat_before(MachineJit *engine, const JitSlot *slot, unsigned kind, XXH128_hash_t key) {
+    for (uint32_t i = 0; i < engine->nleft; i++)
+        if (engine->left[i].slot == slot && engine->left[i].kind == kind &&
+            XXH128_isEqual(engine->left[i].key, key))
+            return engine->left[i].before;
+    uint64_t before = jit_cache_heat(compiler_cache(engine->compiler), key);
+    engine->left = kept(mem_resize(engine->left, (engine->nleft + 1) * sizeof *engine->left));
+    engine->left[engine->nleft++] = (Left){.key = key, .slot = slot, .kind = kind, .before = before};
+    return before;
+}
+
+/* Heat of the place at which LLVM is asked for its region; what takes time from stencils must gain more. */
+static uint64_t pays_to_compile(MachineJit *maker, const MachineJit *engine, const JitSlot *slot,
+                                const Region *region, XXH128_hash_t key) {
+    uint64_t pays = (uint64_t)region->ninsts * engine->executions;
+    bool is_member = maker != engine;
+    if (slot->copied[region->kind] && (is_member || compiler_takes_time(maker->compiler))) {
+        uint64_t before = 0;
+        if (!is_member && !engine->at_once && compiler_cache(maker->compiler))
+            before = heat_before(maker, slot, region->kind, key);
+        pays = pays * BUSY_FACTOR + BUSY_LEAST;
+        if (before)
+            pays = pays / AGAIN_SHARE > before ? pays / AGAIN_SHARE - before : 0;
+    }
+    return pays > engine->after ? pays : engine->after;
+}
+
 /* The region at pc by LLVM, if that pays; maker: the engine, or its owner, which nobody else has now. */
 static void compile_region(MachineJit *maker, Run *run, uint32_t pc, unsigned kind) {
     Jit *jit = run->jit;
@@ -427,15 +481,11 @@ static void compile_region(MachineJit *maker, Run *run, uint32_t pc, unsigned ki
     set_pending(&wanted, jit, &region, kind);
     wanted.key = region_key(run, &region, kind, engine->quick);
     JitCode *code = find_any_code(maker, wanted.key);
-    uint64_t pays = (uint64_t)region.ninsts * engine->executions;
-    if (slot->copied[kind] && (is_member || compiler_takes_time(maker->compiler)))
-        pays = pays * BUSY_FACTOR + BUSY_LEAST;
-    if (pays < engine->after)
-        pays = engine->after;
     if (code) {
         enter_code(&wanted, code, 0);
         return;
     }
+    uint64_t pays = pays_to_compile(maker, engine, slot, &region, wanted.key);
     if (slot->heat[kind] < pays) {
         if (slot->copied[kind] && loops_have_code(maker, run, &region))
             copy_region(engine, run, pc, kind, WITHOUT_BEST);

@@ -141,7 +141,7 @@ if run("report", "o1.cubin", "--json") == run("report", "-O1", "o1.cubin", "--js
     failed += 1
     print("heddle report -O1 of a binary tells what it tells without")
 # wrong values, each with its words
-wrong = [("fuzz --kind=frob", "some of arith cfg structured calls collectives barriers predication"), ("fuzz --engine=ptx", "none of interp, stencil, jit, auto"), ("fuzz --policies=some", "none of sampled, all, default, literal"),
+wrong = [("fuzz --kind=frob", "some of arith cfg structured calls collectives barriers predication"), ("fuzz --engine=ptx", "none of interp, stencil, jit, auto"), ("fuzz --policies=some", "none of sampled, all, default, literal, one"),
          ("fuzz -O9", "from 0 to 3"), ("fuzz --count=-1", "not a number"), ("fuzz --jobs=65", "from 0 to 64"), ("fuzz --target=sm_1", "there is no machine"),
          ("fuzz --kind=arith --metrics", "measures cfg"), ("learn --arch=80 sm_80.cubin", "no architecture"), ("learn --verify --show sm_80.cubin", "exclude each other"),
          ("learn --verify sm_80.cubin", "need a --repository"), ("learn", "no input file"), ("check --rules=R-99 bru1.cubin", "there are R-01, R-02"),
