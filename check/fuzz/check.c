@@ -79,7 +79,7 @@ static bool make_memory(Check *check) {
     return true;
 }
 
-enum { AUTO_LAUNCHES = 4 };
+enum { LAUNCHES = 2, AUTO_LAUNCHES = 4 }; /* of each, with compiled code */
 enum { PTX_BUDGET = 20000000, MACHINE_BUDGET = 4000000, LITERAL_BUDGET = 200000 };
 
 static bool run_ptx(Check *check, uint64_t seed, bool traces, uint64_t *insns) {
@@ -364,7 +364,7 @@ static bool same_compiled(Check *check, const FuzzConfig *config, const MachineO
                              .background = config->engine == FUZZ_AUTO,
                              .quick = config->jit_quick,
                              .cache = config->jit_cache};
-    unsigned launches = config->engine == FUZZ_AUTO ? AUTO_LAUNCHES : 1;
+    unsigned launches = config->engine == FUZZ_AUTO ? AUTO_LAUNCHES : LAUNCHES;
     char what[200] = "";
     SimMemory *memory = simmem_clone(check->mem);
     if (!memory)
@@ -374,6 +374,10 @@ static bool same_compiled(Check *check, const FuzzConfig *config, const MachineO
     for (unsigned i = 0; !what[0] && i < launches + (config->jit_cache != NULL); i++) {
         how.background = false;
         MachineJit *jit = i < launches ? check->jit : machine_jit_open(&how); /* knows what is on disk */
+        if (i) { /* another launch of the same code, for which nothing is decoded yet */
+            machine_close(check->session);
+            check->session = NULL;
+        }
         const char *differs = launch_compiled(check, jit, options, want, memory, counts);
         if (differs)
             snprintf(what, sizeof what, "%s%s", differs, i < launches ? "" : ", code from disk");

@@ -119,10 +119,8 @@ static bool is_row(const Dec *dec, unsigned i) { return dec->v[i].at < ROW_COUNT
 /* Word `word` of a literal, which all lanes have. */
 static LLVMValueRef literal_word(Body *body, uint32_t pc, unsigned i, unsigned word) {
     const Dec *dec = region_known(body->run, pc);
-    bool from_bank = false; /* it is another one in the next launch */
-    for (unsigned k = 0; k < dec->inst->nsrc; k++)
-        from_bank |= dec->inst->src[k].kind == OPK_CMEM;
-    if (dec->v[i].at == (uintptr_t)body->run->zero_rows || !from_bank)
+    /* a constant of a bank is another one in the next launch */
+    if (dec->v[i].at == (uintptr_t)body->run->zero_rows || !region_reads_bank(dec))
         return body_const32(body, *(const uint32_t *)(dec->v[i].at + (uintptr_t)word * ROW_BYTES));
     LLVMBasicBlockRef here = LLVM(body)->GetInsertBlock(BUILDER(body));
     continue_at(body, body->entry);

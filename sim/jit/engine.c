@@ -52,11 +52,14 @@ typedef struct { /* a region of stencils that LLVM may be asked for */
     uint64_t before; /* executed by earlier runs */
 } Left;
 
-typedef struct { /* heat of a binary's places, and what has no hope, from one launch to the next */
+typedef struct { /* what is known of a binary's places, from one launch to the next */
     const Binary *binary;
     const Run *run; /* the last one that attached */
     JitSlot *slots;
     uint32_t ncode;
+    XXH128_hash_t code; /* that the slots are of; none if there are no slots of any run yet */
+    bool has_code;
+    size_t straight_bytes; /* of stencils of regions without a loop */
 } Known;
 
 typedef struct { /* the region that is being compiled */
@@ -82,9 +85,8 @@ struct MachineJit {
     uint32_t nknown;
     Left *left; /* to be kept for later runs */
     uint32_t nleft;
-    uint64_t attached;     /* counts runs for which slots were cleared */
-    size_t straight_bytes; /* of stencils of regions without a loop, for this run */
-    MachineJit *owner;     /* of a member: opens libLLVM and has what it makes, under its lock */
+    uint64_t attached; /* counts runs for which slots were cleared */
+    MachineJit *owner; /* of a member: opens libLLVM and has what it makes, under its lock */
     pthread_mutex_t lock;
     MachineJit **members; /* engines of the threads of a crew */
     uint32_t nmembers;
@@ -242,7 +244,7 @@ void jit_bind_block(Run *run, uint32_t pc) {
     for (uint32_t i = 0; i < slot->block; i++) {
         slot->bound &= bind_now(run, pc + i);
         const Dec *dec = &run->prog[pc + i];
-        if (run->jit->engine->stencils && dec->chains &&
+        if (run->jit->engine->stencils && region_dec(run, pc + i) && dec->chains &&
             (dec->inner_full || region_kind(run, pc + i) == RI_HANDLER))
             end_run(run, pc + i);
     }
@@ -276,9 +278,14 @@ static JitCode *find_any_code(MachineJit *engine, XXH128_hash_t key) {
     return image.code;
 }
 
-static void set_pending(Pending *pending, const Jit *jit, const Region *region, unsigned kind) {
+static void set_pending(Pending *pending, const Run *run, const Region *region, unsigned kind) {
+    const Jit *jit = run->jit;
     *pending = (Pending){
         .ninsts = region->ninsts, .kind = kind, .slots = jit->slots, .attached = jit->engine->attached};
+    for (uint32_t i = 0; i < region->nblocks; i++)
+        for (uint32_t k = 0; k < region->blocks[i].n; k++)
+            jit->slots[region->blocks[i].pc + k].reads_bank |=
+                region_reads_bank(region_known(run, region->blocks[i].pc + k));
     memcpy(pending->blocks, region->blocks, region->nblocks * sizeof *region->blocks);
     pending->nblocks = region->nblocks;
 }
@@ -320,12 +327,23 @@ static bool find_region(const MachineJit *engine, Run *run, uint32_t pc, unsigne
                        engine->quick ? QUICK_INSTS : REGION_MAX_INSTS, out);
 }
 
+/* What is known of the binary's places stays from one launch to the next. */
+static Known *known_of(MachineJit *engine, const Run *run) {
+    for (uint32_t i = 0; i < engine->nknown; i++)
+        if (engine->known[i].binary == run->bin && engine->known[i].ncode == run->ncode)
+            return &engine->known[i];
+    engine->known = kept(mem_resize(engine->known, (engine->nknown + 1) * sizeof *engine->known));
+    JitSlot *slots = kept(mem_zeroed(run->ncode + 1u, sizeof *slots));
+    engine->known[engine->nknown++] = (Known){.binary = run->bin, .slots = slots, .ncode = run->ncode};
+    return &engine->known[engine->nknown - 1];
+}
+
 /* Are stencils of the region wanted now? Later: asked again then. */
-static bool pays_to_copy(const MachineJit *engine, JitSlot *slot, const Region *region) {
+static bool pays_to_copy(const MachineJit *engine, const Known *known, JitSlot *slot, const Region *region) {
     uint32_t pays = region->ninsts * COPY_EXECUTIONS;
     if (engine->at_once)
         return true;
-    if (!region->loops && engine->straight_bytes >= MOST_STRAIGHT_BYTES)
+    if (!region->loops && known->straight_bytes >= MOST_STRAIGHT_BYTES)
         return false;
     if (slot->heat[region->kind] >= pays)
         return true;
@@ -339,13 +357,14 @@ static void copy_region(MachineJit *engine, Run *run, uint32_t pc, unsigned kind
     Region region;
     Pending wanted;
     JitSlot *slot = &run->jit->slots[pc];
+    Known *known = known_of(engine, run);
     slot->hopeless[kind] = true;
-    if (!find_region(engine, run, pc, kind, without, &region) || !pays_to_copy(engine, slot, &region))
+    if (!find_region(engine, run, pc, kind, without, &region) || !pays_to_copy(engine, known, slot, &region))
         return;
-    set_pending(&wanted, run->jit, &region, kind);
+    set_pending(&wanted, run, &region, kind);
     const Image *image = copied_image(engine, run, &region, region_key(run, &region, kind, COPIED));
     if (image) {
-        engine->straight_bytes += region.loops ? 0 : image->size;
+        known->straight_bytes += region.loops ? 0 : image->size;
         enter_code(&wanted, image->code, engine->stencils == MACHINE_STENCILS_FIRST ? asks_after(engine) : 0);
     } else if (engine->stencils == MACHINE_STENCILS_FIRST) {
         ask_at(slot, kind, asks_after(engine));
@@ -421,7 +440,7 @@ static bool loops_have_code(MachineJit *maker, Run *run, const Region *region) {
                             ? find_any_code(maker, region_key(run, &loop, loop.kind, engine->quick))
                             : NULL;
         if (code) {
-            set_pending(&found, run->jit, &loop, loop.kind);
+            set_pending(&found, run, &loop, loop.kind);
             enter_code(&found, code, 0);
             some = true;
         }
@@ -478,7 +497,7 @@ static void compile_region(MachineJit *maker, Run *run, uint32_t pc, unsigned ki
     region.shared = is_member;
     if (slot->copied[kind] && !gains_over_stencils(run, &region))
         return;
-    set_pending(&wanted, jit, &region, kind);
+    set_pending(&wanted, run, &region, kind);
     wanted.key = region_key(run, &region, kind, engine->quick);
     JitCode *code = find_any_code(maker, wanted.key);
     if (code) {
@@ -526,15 +545,32 @@ static bool host_can(const Run *run) {
     return strcmp(run->level->name, "v3") == 0 || strcmp(run->level->name, "v4") == 0;
 }
 
-/* The heat of the binary's places stays from one launch to the next; code is looked up again. */
-static Known *known_of(MachineJit *engine, const Run *run) {
-    for (uint32_t i = 0; i < engine->nknown; i++)
-        if (engine->known[i].binary == run->bin && engine->known[i].ncode == run->ncode)
-            return &engine->known[i];
-    engine->known = kept(mem_resize(engine->known, (engine->nknown + 1) * sizeof *engine->known));
-    JitSlot *slots = kept(mem_zeroed(run->ncode + 1u, sizeof *slots));
-    engine->known[engine->nknown++] = (Known){.binary = run->bin, .slots = slots, .ncode = run->ncode};
-    return &engine->known[engine->nknown - 1];
+/* All that compiled code depends on, of a whole binary. */
+static XXH128_hash_t whole_code_key(const Run *run) {
+    XXH3_state_t state;
+    const char *level = run->level->name, *target = isa_target_info(run->bin->target)->name;
+    XXH3_128bits_reset(&state);
+    XXH3_128bits_update(&state, level, strlen(level) + 1);
+    XXH3_128bits_update(&state, target, strlen(target) + 1);
+    XXH3_128bits_update(&state, run->code, (size_t)run->ncode * sizeof *run->code);
+    return XXH3_128bits_digest(&state);
+}
+
+/* The slots hold what is compiled of this code. What it wants of the run is decoded; false: it cannot be. */
+static bool keep_slots(Run *run, JitSlot *slots) {
+    bool good = true;
+    for (uint32_t i = 0; i < run->ncode; i++) {
+        slots[i].bound = false;
+        good = good && (!slots[i].reads_bank || region_dec(run, i));
+    }
+    return good;
+}
+static void clear_slots(JitSlot *slots, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        JitSlot empty = {0};
+        memcpy(empty.heat, slots[i].heat, sizeof empty.heat);
+        slots[i] = empty;
+    }
 }
 
 Jit *jit_attach(Run *run, MachineJit *engine) {
@@ -547,8 +583,6 @@ Jit *jit_attach(Run *run, MachineJit *engine) {
     if (run->jit && run->jit->engine == engine && known->run == run)
         return run->jit;
     known->run = run;
-    engine->attached++;
-    engine->straight_bytes = 0;
     Jit *jit = ARENA_NEW(&run->arena, Jit);
     *jit = (Jit){.engine = engine,
                  .slots = known->slots,
@@ -558,16 +592,14 @@ Jit *jit_attach(Run *run, MachineJit *engine) {
                           .control = run->level->control,
                           .slots = known->slots,
                           .ahead = ARENA_ARRAY(&run->arena, Dec *, run->ncode + 1u)}};
-    for (uint32_t i = 0; i < run->ncode; i++) {
-        jit->slots[i].block = 0;
-        jit->slots[i].bound = false;
-        for (unsigned kind = 0; kind < JIT_KINDS; kind++) {
-            jit->slots[i].code[kind] = NULL;
-            jit->slots[i].hopeless[kind] = false;
-            jit->slots[i].copied[kind] = false;
-            jit->slots[i].wanted[kind] = 0;
-            jit->slots[i].length[kind] = 0;
-        }
+    run->jit = jit;
+    XXH128_hash_t code = whole_code_key(run);
+    if (!known->has_code || !XXH128_isEqual(code, known->code) || !keep_slots(run, jit->slots)) {
+        clear_slots(jit->slots, run->ncode);
+        known->straight_bytes = 0;
+        engine->attached++;
     }
+    known->code = code;
+    known->has_code = true;
     return jit;
 }

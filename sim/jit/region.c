@@ -79,6 +79,13 @@ const Dec *region_dec(Run *run, uint32_t pc) {
     return ahead[pc];
 }
 
+bool region_reads_bank(const Dec *dec) {
+    bool reads = false;
+    for (unsigned k = 0; k < dec->inst->nsrc; k++)
+        reads |= dec->inst->src[k].kind == OPK_CMEM;
+    return reads;
+}
+
 static bool is_left_out(const Run *run, const Region *region, uint32_t pc) {
     const JitSlot *slot = &run->jit->host.slots[pc];
     bool best = slot->code[region->kind] && !slot->copied[region->kind];

@@ -55,6 +55,7 @@ RegionOperands region_operands(const Run *run, uint32_t pc);
 
 /* The instruction in run->jit->host.ahead, decoded if it has not been; NULL: it cannot be. */
 const Dec *region_dec(Run *run, uint32_t pc);
+bool region_reads_bank(const Dec *dec);              /* has it an operand in a constant bank? */
 RegionKind region_kind(const Run *run, uint32_t pc); /* of one that is there */
 /* The loop in which pc is or, where it is in none, what is reached from pc; as much of it as a region of
  * `most` instructions (REGION_MAX_INSTS at most) has room for. False: nothing. Where code is for diverged

@@ -30,6 +30,7 @@ typedef struct JitSlot { /* of an instruction */
     bool copied[JIT_KINDS];     /* the code is of stencils: LLVM's is better */
     uint16_t length[JIT_KINDS]; /* instructions of the region that is to be copied later; 0: not known */
     uint16_t block;             /* instructions of the longest compiled block that begins here */
+    bool reads_bank;            /* compiled code reads its constant when it begins, from JitHost.ahead */
     uint8_t
         bound; /* all of them are in the run's program: compiled code leaves at a block of which this is 0 */
 } JitSlot;
