@@ -275,7 +275,8 @@ static void set_all(Layout *layout, const uint64_t *end, uint64_t *at) {
 }
 
 SharedLayout ptx_shared_layout(const PtxModule *module, Arena *arena) {
-    Layout layout = {.module = module, .arena = arena, .dynamic_align = 1};
+    enum { LEAST_DYNAMIC_ALIGN = 16 }; /* as ptxas 13.0 has it, whatever is declared */
+    Layout layout = {.module = module, .arena = arena, .dynamic_align = LEAST_DYNAMIC_ALIGN};
     layout.out.funcs = ARENA_ARRAY(arena, SharedFunc, module->nfuncs + 1);
     for (uint32_t v = 0; v < module->nvars; v++)
         if (is_dynamic(&layout, v) && module->vars[v].align_bytes > layout.dynamic_align)

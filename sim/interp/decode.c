@@ -11,6 +11,18 @@
 
 /* ---- layout of variables ---- */
 
+/* Dynamic shared memory begins where all variables of the module that stand for it can, and an address that
+ * is a multiple of 16 at least (ptxas 13.0). */
+static uint32_t dynamic_align(const PtxModule *module) {
+    uint32_t most = 16;
+    for (uint32_t i = 0; i < module->nvars; i++) {
+        const PtxVar *var = &module->vars[i];
+        if (var->space == SP_SHARED && (var->unsized || !var->size_bytes) && var->align_bytes > most)
+            most = var->align_bytes;
+    }
+    return most;
+}
+
 static void place_shared(PtxRun *run, uint32_t index) {
     const PtxVar *var = &run->module->vars[index];
     if (run->shared_offset[index] != UINT32_MAX)
@@ -648,7 +660,7 @@ bool interp_decode_all(PtxRun *run, uint32_t kernel) {
                 return diag_in(run->d, &run->module->source, run->order[i]->func->loc, DIAG_E0513,
                                str_text(&run->module->strings, run->order[i]->func->name),
                                "another function's name gives the same address");
-    run->dynamic_shared_base = (uint32_t)align_up(run->shared_static, 16);
+    run->dynamic_shared_base = (uint32_t)align_up(run->shared_static, dynamic_align(run->module));
     if (run->d->nerrors == errors)
         interp_find_promises(run);
     return run->d->nerrors == errors;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Shared memory that the system lends: run.sh HEDDLE. The interpreter and the machine, with own code and with ptxas's where that
-# is found, give the numbers that are computed here; the bytes around are out of range.
+# is found, give the numbers that are computed here; the bytes around are out of range. Behind it: where dynamic memory begins.
 # SPDX-License-Identifier: MIT
 set -u
 heddle=$1
@@ -51,4 +51,34 @@ for target in bru1 sm_80 sm_86 sm_89 sm_90; do
         "$heddle" validate lent.ptx "$dir/ptxas.cubin" "${launch[@]}" > "$dir/out" 2>&1 || fail "ptxas's code for $target, -O$level"
     done
 done
+# Where dynamic shared memory begins: behind what is static, at a multiple of what its variable asks for and of 16 at least,
+# in both executions and in ptxas's code. (From sm_90 on the system's part lies before both.)
+begins() { # ALIGNMENT SIZE, of the static variable; ALIGNMENT of the dynamic one
+    local least=$(($3 > 16 ? $3 : 16)) file
+    cat > "$dir/begins.ptx" << END
+.version 7.0
+.target sm_75
+.address_size 64
+.extern .shared .align $3 .b8 dynamic[];
+.visible .entry begins(.param .u64 out) {
+.shared .align $1 .b8 own[$2];
+.reg .b64 %o; .reg .b32 %r<4>;
+ld.param.u64 %o, [out]; mov.u32 %r1, dynamic; mov.u32 %r2, own; st.shared.u32 [%r2], %r1; ld.shared.u32 %r3, [%r2];
+st.global.v2.u32 [%o], {%r1, %r3}; ret; }
+END
+    local at=$((($2 + least - 1) / least * least))
+    for target in bru1 sm_75; do
+        "$heddle" compile "$dir/begins.ptx" -t $target -o "$dir/begins.$target" > "$dir/out" 2>&1 || fail "begins.ptx for $target"
+    done
+    [ ! -x "${PTXAS:-}" ] || "$PTXAS" -arch=sm_75 "$dir/begins.ptx" -o "$dir/begins.theirs" > "$dir/out" 2>&1 || fail "begins.ptx, ptxas"
+    for file in "$dir"/begins.bru1 "$dir"/begins.sm_75 ${PTXAS:+"$dir/begins.theirs"}; do
+        "$heddle" validate "$dir/begins.ptx" "$file" --grid 1 --block 1 --shared 4096 --arg out:o:u32[2]=zero --expect o=$at,$at > "$dir/out" 2>&1 ||
+            fail "dynamic memory aligned to $3 behind $2 bytes aligned to $1, $file: not at $at"
+    done
+}
+begins 4 4 4
+begins 4 36 1
+begins 8 20 8
+begins 16 48 32
+begins 16 48 1024
 exit $bad
