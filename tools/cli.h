@@ -164,10 +164,9 @@ extern const BuildNote cli_build_note;
 /* Only in `heddle` linked with archives alone (start_full.c): does not return where more is wanted than it
  * can. */
 void cli_leave(int argc, char **argv) __attribute__((weak));
-/* There, in the place of what wants more of the system than the program has (dlopen and its kin, or all that
- * tools/bare does not have): who asks for it gets it in the other program. */
+/* There, in the place of dlopen and its kin and of the other commands: who asks for them gets them in the
+ * other program. */
 _Noreturn void cli_full_program(void);
-extern bool cli_leaves; /* it is being started */
 int cmd_nvcc(Settings *settings);
 
 /* ---- what commands share (common.c) ---- */

@@ -8,16 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static char **all; /* words of this process, as it got them; NULL: there was no memory */
 
-bool cli_leaves;
-
 static _Noreturn void start_full(void) {
-    if (cli_leaves) /* what it takes to leave is not to be had */
-        _exit(STATUS_INTERNAL);
-    cli_leaves = true;
     cli_ticker_stop(); /* its timer would go on in the other program */
     exit(cli_start_beside("heddle-full", all));
 }
