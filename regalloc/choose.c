@@ -92,7 +92,7 @@ static unsigned vector_wish(const Colour *colour, uint32_t v) {
             continue;
         bool wished = is_wished(colour, file, base, u.count);
         if (last == RA_NO_REG ||
-            (base <= spread &&
+            (base + u.count - 1 <= spread &&
              (wished != last_wished ? last_wished
                                     : colour->freed_at[file][base] < colour->freed_at[file][last]))) {
             last = base;

@@ -17,11 +17,13 @@
  * themselves. What else has an effect or orders memory ends all groups, and so does an access that is to stay
  * as it is (IF_ALONE); a function with such accesses to shared memory talks to other lanes there
  * without a barrier, and all its accesses to it stay. Loads that move up, and what is stored later, hold
- * their registers longer: at most MOST_EARLY words at a time. In and out: SSA, before accesses scale their
- * indices. SPDX-License-Identifier: MIT */
+ * their registers longer: at most MOST_EARLY words at a time, and no more than the occupancy of the function
+ * as it was has room for (room.h). In and out: SSA, before accesses scale their indices.
+ * SPDX-License-Identifier: MIT */
 #include "ir/cfg.h"
 #include "lower/opt/lowbits.h"
 #include "lower/opt/opt.h"
+#include "lower/opt/room.h"
 #include "lower/passes.h"
 #include <stdlib.h>
 
@@ -62,6 +64,7 @@ typedef struct {
     Function *f;
     Arena a;
     const LowBits *low; /* NULL until an access asks */
+    Room room;          /* of the function as it was; most 0 until a group asks */
     uint32_t frame;     /* a value that is an address in the frame, the base of all others; 0: none yet */
     BlockId block;
     Accesses open[NUM_KINDS]; /* in the block, since what last ended them */
@@ -117,19 +120,21 @@ static bool stand_together(const Access *group, unsigned count) {
 /* Holds the words of a load from place `first` on, of a store to place `last`; false: that is too many. */
 static bool hold_words(Join *join, const Access *group, unsigned count, bool store, uint32_t first,
                        uint32_t last) {
+    if (!join->room.most)
+        join->room = opt_room(&join->a, join->f);
     if (!join->early)
         join->early = ARENA_ARRAY(&join->a, uint8_t, ir_num_insts(join->f, join->block));
-    for (unsigned sure = 0; sure < 2; sure++)
+    bool fits = true;
+    for (unsigned undo = 0; undo < 2 && (!undo || !fits); undo++)
         for (unsigned k = 0; k < count; k++) {
             uint32_t from = store ? group[k].at : first, to = store ? last : group[k].at;
             for (uint32_t at = from; at < to; at++) {
-                if (!sure && join->early[at] + group[k].words > MOST_EARLY)
-                    return false;
-                if (sure)
-                    join->early[at] = (uint8_t)(join->early[at] + group[k].words);
+                unsigned held = undo ? join->early[at] - group[k].words : join->early[at] + group[k].words;
+                fits &= undo || (held <= MOST_EARLY && held <= room_behind(&join->room, join->block, at));
+                join->early[at] = (uint8_t)held;
             }
         }
-    return true;
+    return fits;
 }
 
 static InstId inst_of(const Join *join, const Access *access) {

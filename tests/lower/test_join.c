@@ -122,9 +122,38 @@ static void test_stores(void **state) {
           "STS %r2, _, 0x4, %r3", "sz=0x5"); /* the stores of one place and the next stay in their order */
 }
 
+/* Loads whose words lie `words` values apart: those of the last come up to the first, above all that are
+ * live. */
+static void with_live(unsigned words, const char *has, const char *has_not) {
+    char body[16384];
+    int n = snprintf(body, sizeof body, "%s", BEGIN "  %r2 = SHF %r1, 0x4, RZ\n");
+    for (unsigned k = 0; k < words; k++)
+        n += snprintf(body + n, sizeof body - (size_t)n, "  %%r%u = S2R SR[tid.y]\n", 100 + k);
+    n += snprintf(body + n, sizeof body - (size_t)n,
+                  "  %%r3 = LDS %%r2, _, 0x0\n  STG _, _, 0x0, %%r3\n  %%r4 = LDS %%r2, _, 0x4\n"
+                  "  STG _, _, 0x4, %%r4\n  %%r5 = LDS %%r2, _, 0x8\n  STG _, _, 0x8, %%r5\n"
+                  "  %%r6 = LDS %%r2, _, 0xc\n  STG _, _, 0xc, %%r6\n");
+    for (unsigned k = 0; k < words; k++)
+        n += snprintf(body + n, sizeof body - (size_t)n, "  STG _, _, 0x%x, %%r%u\n", 0x100 + 4 * k, 100 + k);
+    snprintf(body + n, sizeof body - (size_t)n, "  EXIT _\n");
+    joins(body, has, has_not);
+}
+
+/* With 32 registers a thread a multiprocessor is full: three of them are not the function's, seven are spare.
+ */
+static void test_room(void **state) {
+    (void)state;
+    const char *four = "LDS(sz=0x6)", *two = "LDS(sz=0x5)";
+    with_live(10, four, two);
+    with_live(16, four, two);
+    with_live(19, two, four);
+    with_live(24, NULL, "LDS(sz");
+    with_live(28, four, two); /* it is not full, and as it was up to 40, of which three are spare */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_alignment), cmocka_unit_test(test_loop),
-                                       cmocka_unit_test(test_between), cmocka_unit_test(test_kept),
-                                       cmocka_unit_test(test_stores)};
+                                       cmocka_unit_test(test_between),   cmocka_unit_test(test_kept),
+                                       cmocka_unit_test(test_stores),    cmocka_unit_test(test_room)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

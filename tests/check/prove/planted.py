@@ -132,10 +132,10 @@ memory: relocation of another instruction | sub (__rela) .I_14_0230, / \\1 0x240
 memory: relocation of the other word | sub (__rela .I_14_0220), 56, / \\1, 57,
 memory: relocation lost | sub (__rela) .I_14_0250, / \\1 0x390,
 memory: symbol elsewhere | sub (__symbol .second.), .L_15_0010, / \\1, 0x8,
-memory: constant of another place | sub LDC R9, c.0x3..0x8. / LDC R9, c[0x3][0xc]
-memory: constant of another bank | sub LDC R8, c.0x3. / LDC R8, c[0x0]
-memory: constant of another width | sub LDC R8, / LDC.U8 R8,
-memory: constant wider than it is aligned | sub LDC R9, / LDC.64 R10,
+memory: constant of another place | sub LDC R5, c.0x3..0x8. / LDC R5, c[0x3][0xc]
+memory: constant of another bank | sub LDC R4, c.0x3. / LDC R4, c[0x0]
+memory: constant of another width | sub LDC R4, / LDC.U8 R4,
+memory: constant wider than it is aligned | sub LDC R5, / LDC.64 R10,
 memory: constant beyond the bank | sub MOV R12, 0x0 / LDC R12, c[0x3][R0+0x4000]
 memory: frame's variable elsewhere | sub IADD3 R0, R1, 0x4, / IADD3 R0, R1, 0x8,
 memory: stack not lowered | drop IADD3 R1, R1, -0x40
