@@ -2,6 +2,7 @@
  * What the machine does beyond one lane (convergence barriers, YIELD) is no effect here: the checker and the
  * model checker look after it.
  * SPDX-License-Identifier: MIT */
+#include "base/align.h"
 #include "check/prove/mach.h"
 #include "check/prove/texture.h"
 #include "ir/ir.h"
@@ -37,6 +38,21 @@ static uint32_t function_at(const Mach *mach, const BinFixup *fixup) {
                        : fixup->to == BIN_TO_EXTERN ? bin->externs[fixup->target]
                                                     : NULL;
     return name ? ptx_find_func(mach->prover->module, name) : 0;
+}
+
+/* The size of a block's shared memory: what the launch asks for is the same on both sides; what the file says
+ * of the kernels must be what their variables take. */
+Term *mach_shared_size(Mach *mach) {
+    const Prover *prover = mach->prover;
+    const Binary *bin = prover->flow->bin;
+    for (uint32_t f = 0; f < bin->nfuncs && prover->shared; f++) {
+        uint32_t index = bin->funcs[f].is_entry ? ptx_find_func(prover->module, bin->funcs[f].name) : 0;
+        if (index && align_up(bin->funcs[f].shared_bytes, 16) !=
+                         align_up(prover->shared->funcs[index - 1].static_bytes, 16))
+            mach_fault(mach, "the size of a kernel's shared memory is not that of its variables");
+    }
+    return t_add(&mach->prover->ts, prove_input(mach->prover, "total_smem_size"),
+                 t_const(&mach->prover->ts, 32, isa_target_info(bin->target)->shared_base_bytes));
 }
 
 /* A word of bank 4: half of the address of a .global variable or a function, which the loader puts there
@@ -123,7 +139,7 @@ Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset) {
     if (ti->system_shared_offset_bytes && offset == ti->system_shared_offset_bytes)
         return t_const(ts, 32, ti->shared_base_bytes);
     if (ti->shared_limit_offset_bytes && offset == ti->shared_limit_offset_bytes)
-        return t_add(ts, prove_input(prover, "total_smem_size"), t_const(ts, 32, ti->shared_base_bytes));
+        return mach_shared_size(mach);
     if (offset - ti->gridid_offset_bytes < 8)
         return prove_input(prover, "gridid.%u", (offset - ti->gridid_offset_bytes) / 4);
     if (offset == ti->nsmid_offset_bytes)

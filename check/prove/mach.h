@@ -49,8 +49,9 @@ Term *mach_get(Mach *mach, uint32_t loc);
 void mach_set(Mach *mach, uint32_t loc, Term *v);                  /* under the guard */
 Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset_bytes); /* a word of a constant bank */
 Term *mach_pred(Mach *mach, Operand o);
-Term *mach_plain_pred(Mach *mach, Operand o);                        /* the same, whatever the path */
-Term *mach_word(Mach *mach, unsigned i, unsigned c);                 /* it has no modifier but .reuse */
+Term *mach_shared_size(Mach *mach);                  /* of a block, the system's part included */
+Term *mach_plain_pred(Mach *mach, Operand o);        /* the same, whatever the path */
+Term *mach_word(Mach *mach, unsigned i, unsigned c); /* it has no modifier but .reuse */
 Term *mach_plain(Mach *mach, unsigned i, unsigned c, unsigned mods); /* `mods` are the caller's */
 Term *mach_int(Mach *mach, unsigned i, bool complement);
 Term *mach_f32(Mach *mach, unsigned i);

@@ -321,9 +321,7 @@ static void mach_sreg(Mach *mach) {
     } else if (strcmp(name, "swinhi") == 0) {
         mach_put(mach, 0, 0, t_const(ts, 32, SIM_SHARED_WINDOW >> 32));
     } else if (strcmp(name, "total_smem_size") == 0) { /* the program's, and the system's */
-        mach_put(mach, 0, 0,
-                 t_add(ts, prove_input(prover, "%s", name),
-                       t_const(ts, 32, isa_target_info(prover->flow->bin->target)->shared_base_bytes)));
+        mach_put(mach, 0, 0, mach_shared_size(mach));
     } else if (changes) { /* two reads are two values */
         Term *what =
             mach_event(mach, 1u << MEM_WARP, term_name(ts, "%s%s", name, pair ? " 64" : ""), NULL, 0);
@@ -660,7 +658,8 @@ static bool other(Mach *mach) {
     case OT_S2R:
     case OT_S2UR:
     case OT_CS2R: mach_sreg(mach); return true;
-    case OT_ERRBAR: return true;
+    case OT_ERRBAR:
+    case OT_CGAERRBAR: return true;
     case OT_ACQBULK: mach_event(mach, 15, term_name(ts, "griddepcontrol.wait"), NULL, 0); return true;
     case OT_PREEXIT:
         mach_event(mach, 15, term_name(ts, "griddepcontrol.launch_dependents"), NULL, 0);

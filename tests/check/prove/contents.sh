@@ -59,6 +59,9 @@ edit parts sm_80 's/I2F.S8/I2F.U8/' 4
 edit meet bru1 's/WARPSYNC 0xffffffff/WARPSYNC 0xffffff7f/' 4
 edit meet bru1 's/BSYNC B0/BSYNC B1/' 5
 edit meet sm_80 's/IADD3 \(R[0-9]*\), \1,/IADD3 \1, \1.reuse,/' 5 # the next instruction may read the old value
+for target in bru1 sm_80 sm_90; do # %total_smem_size: more shared memory is another number
+    edit total $target '/"\.nv\.shared\.k"$/,/size/s/\(__section_size\t0x\)\([0-9a-f]*\)00$/\1a00/' 5
+done
 for target in bru1 sm_80 sm_90; do # lanes with different masks come to a WARPSYNC without having gathered
     edit gather $target 's/      CALL/ @!PT CALL/' 5
     grep -q 'lanes with different masks may wait' out || fail "gather, $target: $(cat out)"
