@@ -12,12 +12,10 @@
 #include <string.h>
 
 Term *prove_input(Prover *prover, const char *fmt, ...) {
-    char text[96];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    const char *name = term_name_of(&prover->ts, fmt, ap);
     va_end(ap);
-    const char *name = term_name(&prover->ts, "%s", text);
     for (uint32_t k = 0; k < prover->ngiven; k++)
         if (prover->given[k].name == name)
             return t_const(&prover->ts, 32, prover->given[k].value);

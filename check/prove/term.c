@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MEMO_SIZE = 1 << 16, MAX_NAME = 160 };
+enum { MEMO_SIZE = 1 << 16, MAX_NAME = 160 /* most are shorter */ };
 
 static uint32_t mix(uint32_t h, uint64_t v) {
     uint64_t x = (h ^ v) * RNG_STEP;
@@ -44,12 +44,16 @@ void term_recover(Terms *ts) {
 }
 
 /* Names are few: a list sorted by text. */
-const char *term_name(Terms *ts, const char *fmt, ...) {
-    char text[MAX_NAME];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
+const char *term_name_of(Terms *ts, const char *fmt, va_list ap) {
+    char most[MAX_NAME], *text = most;
+    va_list again;
+    va_copy(again, ap);
+    size_t bytes = (size_t)vsnprintf(most, sizeof most, fmt, ap) + 1;
+    if (bytes > sizeof most) { /* of C++, say: names that begin alike are not one */
+        text = arena_alloc(&ts->arena, bytes);
+        vsnprintf(text, bytes, fmt, again);
+    }
+    va_end(again);
     uint32_t lo = 0, hi = ts->nnames;
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
@@ -68,6 +72,13 @@ const char *term_name(Terms *ts, const char *fmt, ...) {
     memmove(ts->names + lo + 1, ts->names + lo, (ts->nnames - lo) * sizeof *ts->names);
     ts->nnames++;
     return ts->names[lo] = arena_copy(&ts->arena, text, strlen(text) + 1);
+}
+const char *term_name(Terms *ts, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    const char *name = term_name_of(ts, fmt, ap);
+    va_end(ap);
+    return name;
 }
 
 static bool same(const Term *term, const Term *y) {

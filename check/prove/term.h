@@ -9,6 +9,7 @@
 #ifndef HEDDLE_CHECK_PROVE_TERM_H
 #define HEDDLE_CHECK_PROVE_TERM_H
 #include "base/arena.h"
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -79,7 +80,9 @@ void term_init(Terms *ts);
 void term_free(Terms *ts);
 /* Behind an overflow: no result of an operation is remembered, and what was made since must not be used. */
 void term_recover(Terms *ts);
+/* The same text is the same pointer, of any length. */
 const char *term_name(Terms *ts, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const char *term_name_of(Terms *ts, const char *fmt, va_list ap);
 
 Term *t_const(Terms *ts, unsigned width, uint64_t v);
 Term *t_var(Terms *ts, unsigned width, const char *name, uint32_t cut);

@@ -128,23 +128,26 @@ static Z3_ast word_in_64(Ask *ask, const Term *term) {
 
 static Z3_ast opaque(Ask *ask, const Term *term) { /* an uninterpreted function of its arguments */
     enum { MAX = 24 };
-    char name[224];
+    char name[64];
     Z3_sort domain[MAX];
     Z3_ast arg[MAX];
-    uint32_t n = term->n < MAX ? term->n : MAX;
     ask->only_words = false;
-    snprintf(name, sizeof name, "f%u.%u.%llx.%u.%s", term->kind, term->op, (unsigned long long)term->k,
-             term->n, term->name ? term->name : "");
-    for (uint32_t i = 0; i < n; i++) {
+    if (term->n > MAX) { /* one of its own */
+        snprintf(name, sizeof name, "v%u", term->id);
+        return ask->z->mk_const(ask->c, ask->z->mk_string_symbol(ask->c, name), sort_of(ask, term->width));
+    }
+    /* names are interned: the same text is the same pointer, however long it is */
+    snprintf(name, sizeof name, "f%u.%u.%llx.%u.%p", term->kind, term->op, (unsigned long long)term->k,
+             term->n, (const void *)term->name);
+    for (uint32_t i = 0; i < term->n; i++) {
         domain[i] = sort_of(ask, term->a[i]->width);
         arg[i] = ast(ask, term->a[i]);
     }
-    Z3_func_decl f = ask->z->mk_func_decl(ask->c, ask->z->mk_string_symbol(ask->c, name), n, domain,
+    Z3_func_decl f = ask->z->mk_func_decl(ask->c, ask->z->mk_string_symbol(ask->c, name), term->n, domain,
                                           sort_of(ask, term->width));
-    return ask->z->mk_app(ask->c, f, n, arg);
+    return ask->z->mk_app(ask->c, f, term->n, arg);
 }
 
-/* ---- floats as they are ---- */
 static Z3_ast as_float(Ask *ask, const Term *term, bool flush) {
     const struct ProveZ3 *z3 = ask->z;
     unsigned width = term->width;
@@ -226,13 +229,13 @@ static Z3_ast application(Ask *ask, const Term *term) {
 static Z3_ast translate(Ask *ask, const Term *term) {
     const struct ProveZ3 *z3 = ask->z;
     Z3_ast r, part[2];
-    char name[200];
+    char name[16];
     switch ((TermKind)term->kind) {
     case TK_CONST:
         return term->width == 1 ? (term->k ? z3->mk_true(ask->c) : z3->mk_false(ask->c))
                                 : z3_number(ask, term->width, term->k);
     case TK_VAR:
-        snprintf(name, sizeof name, "%s@%llu", term->name, (unsigned long long)term->k);
+        snprintf(name, sizeof name, "x%u", term->id);
         r = z3->mk_const(ask->c, z3->mk_string_symbol(ask->c, name), sort_of(ask, term->width));
         return term->name[0] == '#' && term->width == 32 ? z3->mk_bvand(ask->c, r, z3_number(ask, 32, 0xffff))
                                                          : r;

@@ -73,6 +73,19 @@ sed '/entry second/,$d' "$cases/two.ptx" >one.ptx
 grep -q 'second: refuted: the file lacks this kernel' out || fail "the missing kernel is not named"
 status "missing kernel: validate" 4 "$heddle" validate "$cases/two.ptx" bad.cubin --launch auto --kernel second
 
+# two functions of which the first 300 letters are the same: the other one is called
+long=_Z$(printf '%0300d' 0)
+module() { # the letter of the function that is called
+    for letter in A B; do
+        echo ".visible .func (.param .b32 r) $long$letter(.param .b32 a) { .reg .b32 %r; ld.param.b32 %r, [a]; add.u32 %r, %r, '$letter'; st.param.b32 [r], %r; ret; }"
+    done | sed "s/'A'/1/; s/'B'/2/; 1i .version 7.0\n.target sm_75\n.address_size 64"
+    echo ".visible .entry k(.param .u64 p) { .reg .b64 %d; .reg .b32 %r; ld.param.u64 %d, [p]; ld.global.u32 %r, [%d]; { .param .b32 a; .param .b32 r;"
+    echo "st.param.b32 [a], %r; call (r), $long$1, (a); ld.param.b32 %r, [r]; } st.global.u32 [%d], %r; ret; }"
+}
+module A >a.ptx && module B >b.ptx && "$heddle" compile -t sm_80 b.ptx -o b.cubin || fail "long names"
+status "long names" 0 "$heddle" prove b.ptx b.cubin
+status "long names, the other function" 4 "$heddle" prove a.ptx b.cubin
+
 # a file linked of two objects keeps both texts: functions that each has for itself have one name in them
 for file in one two; do
     "$heddle" compile -c -t sm_80 "$cases/linked_$file.ptx" -o "$file.o" || fail "linked_$file"
