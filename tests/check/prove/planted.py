@@ -384,11 +384,11 @@ counters: carry of the other counter | sub (0280\\S+ +IADD3.X R8, R8, RZ, RZ), P
 products: carry into the upper half lost | sub in:.text.products (0160\\S+ +IADD3.X R11, R15, RZ, RZ), P0 / \\1, !PT
 products: borrow of the other difference | sub in:.text.products (0210\\S+ +IADD3.X R6, R11, ~R8, RZ), P0 / \\1, !P0
 products: no borrow | sub in:.text.products (0210\\S+ +IADD3.X R6, R11, ~R8, RZ), P0 / \\1, PT
-products: difference not complemented | sub in:.text.products (0290\\S+ +IADD3.X R13), ~R11 / \\1, R11
-products: borrow lost | sub in:.text.products (0290\\S+ +IADD3.X R13, \\S+, \\S+, RZ), P0 / \\1, !PT
+products: difference not complemented | sub in:.text.products (0290\\S+ +IADD3.X R15), ~R11 / \\1, R11
+products: borrow lost | sub in:.text.products (0290\\S+ +IADD3.X R15, \\S+, \\S+, RZ), P0 / \\1, !PT
 products: other partial product | sub in:.text.products (0100\\S+ +IMAD.WIDE.U32 R16, R7), R8 / \\1, R9
-products: partial product signed | sub in:.text.products (00f0\\S+ +)IMAD.WIDE.U32 / \\1IMAD.WIDE
-products: lower word not carried up | sub in:.text.products (00d0\\S+ +MOV R18), R15 / \\1, RZ
+products: partial product signed | sub in:.text.products (0110\\S+ +)IMAD.WIDE.U32 / \\1IMAD.WIDE
+products: lower word not carried up | sub in:.text.products (00f0\\S+ +MOV R18), R15 / \\1, RZ
 packed: carry out of the low word | sub IADD3.X R22, P0, R6, RZ, RZ, P1 / IADD3.X R22, P0, R6, RZ, RZ, P0
 packed: carry lost between words | sub IADD3.X R21, P1, R7, R3, RZ, P0 / IADD3.X R21, P1, R7, R3, RZ, !PT
 packed: another space | sub QSPC.E.S / QSPC.E.L
