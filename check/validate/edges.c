@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "check/validate/edges.h"
 #include "base/rng.h"
+#include "base/word.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,7 @@ static void store(const Scalar *scalar, unsigned pick, uint8_t out[8]) {
     if (scalar->kind == 'f')
         scalar_store(scalar, real[pick % REAL], out);
     else
-        memcpy(out, &whole[pick % WHOLE], scalar->size_bytes);
+        word_store(out, whole[pick % WHOLE], scalar->size_bytes);
 }
 
 static void small(const Scalar *scalar, uint64_t random, uint8_t out[8]) {
@@ -52,7 +53,7 @@ static void small(const Scalar *scalar, uint64_t random, uint8_t out[8]) {
     if (scalar->kind == 'f')
         scalar_store(scalar, (double)(int64_t)(random % 2001) / 8 - 125, out);
     else
-        memcpy(out, &value, scalar->size_bytes);
+        word_store(out, value, scalar->size_bytes);
 }
 
 /* A value on its own; of floating-point numbers most are ordinary, since NaN and infinity spread. */
@@ -63,7 +64,7 @@ static void alone(const Scalar *scalar, uint64_t random, uint8_t out[8]) {
     else if (scalar->kind == 'f' || (random & 3) == 0)
         store(scalar, (unsigned)(pick % WHOLE), out);
     else
-        memcpy(out, (random & 3) == 2 ? &power : &random, scalar->size_bytes);
+        word_store(out, (random & 3) == 2 ? power : random, scalar->size_bytes);
 }
 
 /* The same number in all buffers; in every second one negated, or the next one. */
@@ -71,12 +72,11 @@ static void related(const Edges *edges, const Scalar *scalar, uint64_t random, u
     alone(scalar, random, out);
     if (edges->member % 2 == 0)
         return;
-    uint64_t bits = 0;
-    memcpy(&bits, out, scalar->size_bytes);
+    uint64_t bits = word_load(out, scalar->size_bytes);
     bool negate = random >> 8 & 1;
     uint64_t sign = 1ull << (8 * scalar->size_bytes - 1);
     bits = !negate ? bits + (random >> 9 & 1 ? 1 : ~0ull) : scalar->kind == 'f' ? bits ^ sign : 0 - bits;
-    memcpy(out, &bits, scalar->size_bytes);
+    word_store(out, bits, scalar->size_bytes);
 }
 
 void edges_value(const Edges *edges, const Scalar *scalar, uint64_t index, uint8_t out[8]) {

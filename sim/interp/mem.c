@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "sim/interp/run.h"
 #include "base/scope.h"
+#include "base/word.h"
 #include "isa/machine/banks.h"
 #include <stdlib.h>
 
@@ -211,14 +212,8 @@ uint8_t *interp_memory(PtxRun *run, PtxThread *thread, const PtxCode *c, unsigne
     }
 }
 
-static uint64_t load_bytes(const uint8_t *p, unsigned bytes) {
-    uint64_t v = 0;
-    memcpy(&v, p, bytes); /* guest and host are both little endian */
-    return v;
-}
-
 static uint64_t load_typed(const uint8_t *p, unsigned type, unsigned bytes) {
-    uint64_t v = load_bytes(p, bytes);
+    uint64_t v = word_load(p, bytes);
     if (ptx_type_class((PtxType)type) == TC_SIGNED) {
         unsigned shift = 64 - 8 * bytes;
         v = (uint64_t)((int64_t)(v << shift) >> shift);
@@ -243,7 +238,7 @@ static void note_access(PtxRun *run, unsigned kind, unsigned space, uint64_t add
 static void note_numbers(PtxRun *run, const PtxCode *code, uint64_t address, const uint64_t *numbers,
                          unsigned n) {
     for (unsigned i = 0; i < n; i++)
-        memcpy(run->numbers + (size_t)i * code->size_bytes, &numbers[i], code->size_bytes);
+        word_store(run->numbers + (size_t)i * code->size_bytes, numbers[i], code->size_bytes);
     note_access(run, PTX_ACCESS_ATOMIC, code->space, address, (unsigned)code->size_bytes * n, run->numbers);
     run->access.element_bytes = code->size_bytes;
 }
@@ -296,7 +291,7 @@ static PtxStep exec_st(PtxRun *run, PtxThread *t, const PtxCode *code) {
     uint8_t now[64];
     for (unsigned i = 0; i < code->nvec; i++) {
         uint64_t v = interp_arg(run, t, code->vec ? &code->vec[i] : &code->src[1]);
-        memcpy(now + (size_t)i * code->size_bytes, &v, code->size_bytes);
+        word_store(now + (size_t)i * code->size_bytes, v, code->size_bytes);
     }
     interp_race_store(run, t, code, p, now);
     memcpy(p, now, (size_t)code->size_bytes * code->nvec);
@@ -372,9 +367,9 @@ static PtxStep exec_atomic_vector(PtxRun *run, PtxThread *t, const PtxCode *code
     if (run->slow)
         note_numbers(run, code, address, numbers, code->nvec);
     for (unsigned i = 0; i < code->nvec; i++, p += code->size_bytes) {
-        old[i] = load_bytes(p, code->size_bytes);
+        old[i] = word_load(p, code->size_bytes);
         uint64_t value = interp_atomic_value(code, old[i], numbers[i], true);
-        memcpy(p, &value, code->size_bytes);
+        word_store(p, value, code->size_bytes);
     }
     for (unsigned i = 0; code->vec_dst && i < code->nvec; i++)
         interp_put(t, code->vec_dst[i], old[i]);
@@ -408,7 +403,7 @@ PtxStep interp_atomic(PtxRun *run, PtxThread *t, const PtxCode *code) {
     if (!p)
         return STEP_STOP;
     interp_race_atomic(run, t, code, p);
-    uint64_t old = load_bytes(p, code->size_bytes), value;
+    uint64_t old = word_load(p, code->size_bytes), value;
     if (run->slow)
         note_numbers(run, code, address, &b, 1);
     bool global =
@@ -419,7 +414,7 @@ PtxStep interp_atomic(PtxRun *run, PtxThread *t, const PtxCode *code) {
         value = old == (b & width_mask(code->size_bytes)) ? interp_arg(run, t, &code->src[2]) : old;
     else
         value = interp_atomic_value(code, old, b, global);
-    memcpy(p, &value, code->size_bytes);
+    word_store(p, value, code->size_bytes);
     if (code->ndst)
         interp_put(t, code->dst[0], old);
     return STEP_YIELD; /* the fixed schedule takes lanes in ascending order at atomics */

@@ -5,6 +5,7 @@
  * axes to the sum over all their combinations; between two levels of a mipmap from both sums to one.
  * SPDX-License-Identifier: MIT */
 #include "sim/interp/texture.h"
+#include "base/word.h"
 #include <math.h>
 
 enum { WHOLE = 256 /* weights have 8 bits of fraction */, FAR_BITS = 31 /* further out is all the same */ };
@@ -73,15 +74,12 @@ static void read_texel(Fetch *fetch, uint64_t slice, uint64_t y, uint64_t x, uin
     const SimTexture *t = fetch->texture;
     unsigned bytes = sim_texel_bytes(t->texel);
     for (unsigned c = 0; c < t->channels && !fetch->trapped; c++) {
-        uint32_t raw = 0;
         const uint8_t *p = interp_memory(fetch->run, fetch->thread, fetch->code, SP_GLOBAL,
                                          interp_texel_address(t, &fetch->level, fetch->layer + slice, y, x) +
                                              (uint64_t)c * bytes,
                                          bytes, false);
         fetch->trapped = !p;
-        if (p)
-            memcpy(&raw, p, bytes);
-        out[c] = channel_bits(t, raw);
+        out[c] = channel_bits(t, p ? (uint32_t)word_load(p, bytes) : 0);
     }
 }
 

@@ -7,6 +7,7 @@
  * there are. m8n32k16 is the transpose of m32n8k16: there A lies as B does elsewhere.
  * SPDX-License-Identifier: MIT */
 #include "sim/interp/matrix.h"
+#include "base/word.h"
 
 enum { WARP = SIM_WARP_LANES };
 
@@ -109,12 +110,11 @@ static bool move_word(PtxRun *run, PtxThread *thread, const Layout *layout, unsi
             return false;
         if (is_store) {
             interp_race_store(run, thread, code, at, (const uint8_t *)&part);
-            memcpy(at, &part, bytes);
+            word_store(at, part, bytes);
             continue;
         }
         interp_race_load(run, thread, code);
-        part = 0;
-        memcpy(&part, at, bytes);
+        part = word_load(at, bytes);
         *word |= part << i * layout->bits;
     }
     return true;
