@@ -131,8 +131,9 @@ void check_cells_step(const Checker *checker, Cells *s, Cells *writes, const Mac
     for (unsigned k = 0; k < inst->ndst; k++)
         write_cells(s, writes, inst->dst[k], divergent, guarded);
     unsigned first = 0, words = inst->optype == OT_STL ? frame_words(inst, &first) : 0;
+    bool keeps = guarded || (words && isa_access_bytes(inst) < 4); /* another part of the word, say */
     for (unsigned k = 0; k < words; k++) {
-        set(s, CELL_FRAME + first + k, divergent || (guarded && has(s, CELL_FRAME + first + k)));
+        set(s, CELL_FRAME + first + k, divergent || (keeps && has(s, CELL_FRAME + first + k)));
         if (writes)
             set(writes, CELL_FRAME + first + k, true);
     }

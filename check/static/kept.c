@@ -18,9 +18,8 @@
 typedef struct KeptRegs { /* a bit for each of R0 to R254 */
     uint64_t w[4];
 } Regs;
-enum {
-    FRAME = 1 << 30
-}; /* places below are registers; this plus bytes from R1 at the entry a word of the frame */
+/* Places below FRAME are registers; it plus bytes from R1 at the entry is a word of the frame. */
+enum { FRAME = 1 << 30, WORD_BYTES = 4 };
 typedef struct {
     int32_t place;
     uint64_t from;
@@ -54,7 +53,9 @@ static void drop_cell(Places *places, uint32_t k) {
 
 /* What is at the place, and of a word of the frame at those that share bytes with it, is something else. */
 static void set_place(Kept *kept, Places *places, int32_t place, uint64_t from) {
-    int32_t reach = place >= FRAME / 2 ? 4 : 1;
+    int32_t reach = place >= FRAME / 2 ? WORD_BYTES : 1;
+    if (place == REG_RZ) /* keeps nothing */
+        return;
     for (uint32_t k = places->cells.n; k-- > 0;)
         if (places->cells.at[k].place > place - reach && places->cells.at[k].place < place + reach)
             drop_cell(places, k);
@@ -121,11 +122,11 @@ static void store(Kept *kept, Places *places, const MachInst *inst) {
     if (!in_frame(places, inst, &first))
         return;
     for (uint32_t k = 0; k < (data.count ? data.count : 1u); k++) {
-        int32_t place = first + (int32_t)(4 * k);
+        int32_t place = first + (int32_t)(WORD_BYTES * k);
         /* not a callee's; nor the caller's, but a part of a function that others call has the frame in common
          * with them (sm_90, kernels of NCCL) */
         bool own = place >= FRAME + places->stack && (place < FRAME || kept->sources->convention),
-             some = own && data.kind == OPK_REG && data.file == RF_R;
+             some = own && data.kind == OPK_REG && data.file == RF_R && isa_access_bytes(inst) >= WORD_BYTES;
         uint64_t from = some ? from_at(places, (int32_t)(data.value + k)) : 0, old = from_at(places, place);
         bool always = op_is_always(inst->guard);
         set_place(kept, places, place, always ? from : from && old ? from | old : 0);
@@ -243,11 +244,11 @@ static void kept_step(Kept *kept, Places *places, uint32_t i) {
     if (bin_writes_reg(target, inst, RF_R, ABI_STACK_REG))
         move_stack(kept, places, inst);
     uint64_t loaded[8] = {0}, moved = always ? from_at(places, (int32_t)moved_reg(inst)) : 0;
-    uint32_t n = inst->optype == OT_LDL && always && in_frame(places, inst, &place)
-                     ? (inst->dst[LDL_rd].count ? inst->dst[LDL_rd].count : 1)
-                     : 0;
+    bool loads = inst->optype == OT_LDL && always && isa_access_bytes(inst) >= WORD_BYTES &&
+                 in_frame(places, inst, &place);
+    uint32_t n = !loads ? 0 : inst->dst[LDL_rd].count ? inst->dst[LDL_rd].count : 1;
     for (uint32_t k = 0; k < n && k < 8; k++)
-        loaded[k] = from_at(places, place + (int32_t)(4 * k));
+        loaded[k] = from_at(places, place + (int32_t)(WORD_BYTES * k));
     for (uint32_t k = places->cells.n; k-- > 0;)
         if (places->cells.at[k].place < FRAME / 2 &&
             bin_writes_reg(target, inst, RF_R, (uint32_t)places->cells.at[k].place))

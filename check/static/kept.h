@@ -6,8 +6,8 @@
 
 typedef struct {
     uint32_t inst, reg; /* asked for: the register before the instruction */
-    uint64_t from;    /* answer: bit k % 64 of each source k of which it may be what it last wrote; 0: it need
-                         not be    of any of them */
+    /* answer: bit k % 64 of each source k of which it may be what it last wrote; 0: it need not be of any */
+    uint64_t from;
     bool frame_known; /* the frame's place is known there, so that 0 comes of no array */
 } KeptUse;
 
