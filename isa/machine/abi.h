@@ -1,6 +1,6 @@
 /* Which vector registers mean something between functions: the calling convention's numbers. How parameters
- * are dealt out to them is in lower/select/abi.c, and told a second time by the prover (check/prove/env.c).
- * SPDX-License-Identifier: MIT */
+ * are dealt out to them is in lower/select/abi.c, and told a second time by the prover
+ * (check/prove/both/env.c). SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_ISA_MACHINE_ABI_H
 #define HEDDLE_ISA_MACHINE_ABI_H
 

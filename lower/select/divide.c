@@ -8,7 +8,7 @@
  *
  * tests/values/test_division shows it right for all n and d > 0 and each MUFU within 2 units in the last
  * place of the exact reciprocal. For d = 0 nothing is ever taken from n, which is what the remainder then is
- * (docs/numerics.md section 4). The prover builds the same of its own (check/prove/idiom.c).
+ * (docs/numerics.md section 4). The prover builds the same of its own (check/prove/lane/idiom.c).
  *
  * Of 64 bits, where both operands fit into 32 the same, elsewhere a call of the library.
  * SPDX-License-Identifier: MIT */

@@ -4,7 +4,7 @@
  *
  * The result does not depend on MUFU's last bits: docs/numerics.md, "Rounding exactly from MUFU", has why any
  * value within 2 units in the last place of the exact one will do. The prover knows the sequences by
- * their shape (check/prove/rounded.c). SPDX-License-Identifier: MIT */
+ * their shape (check/prove/mach/rounded.c). SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
 
 enum {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A folder includes only what stands before it. The order is that of add_subdirectory in CMakeLists.txt, of the whole
 and of each folder; files that lie in a folder beside its rooms come before the rooms. The reference interpreter and the
-machine share nothing: no include between sim/interp and sim/machine, sim/ops or isa/lane, in either direction.
+machine share nothing: no include between sim/interp and sim/machine, sim/ops or isa/lane, in either direction; nor
+do the two sides of the prover.
 SPDX-License-Identifier: MIT"""
 import pathlib
 import re
@@ -20,7 +21,8 @@ def rooms(folder):
 
 parts = [p.relative_to(top).as_posix() for p in rooms(top) if p != top]
 rank = {p: n for n, p in enumerate(parts) if p.split("/")[0] != "tests"}
-twins = {"sim/interp": ("sim/machine", "sim/ops", "isa/lane"), "sim/machine": ("sim/interp",), "sim/ops": ("sim/interp",)}
+twins = {"sim/interp": ("sim/machine", "sim/ops", "isa/lane"), "sim/machine": ("sim/interp",), "sim/ops": ("sim/interp",),
+         "check/prove/ptx": ("check/prove/mach",), "check/prove/mach": ("check/prove/ptx",)}
 errors = files = 0
 for room in rank:
     for file in sorted((top / room).glob("*.[ch]")):

@@ -1,6 +1,6 @@
 /* Division of 32 bits as Heddle (lower/select/divide.c) and ptxas 13.0 write it out, which the prover takes
- * for the quotient (check/prove/idiom.c): right for every dividend and divisor, wherever in its bound the
- * last bits of MUFU.RCP are: within 2 units of the nearest for ours, 1 for ptxas's, which makes it less
+ * for the quotient (check/prove/lane/idiom.c): right for every dividend and divisor, wherever in its bound
+ * the last bits of MUFU.RCP are: within 2 units of the nearest for ours, 1 for ptxas's, which makes it less
  * small.
  *
  * For one divisor b all dividends at once: with y = 2^32 / b less a little, y b = 2^32 - d, the first

@@ -4,7 +4,7 @@
  * takes for one (another modifier, another operand) must compute the same. A modifier that the prover does
  * not look at and the simulator cannot judge has to stand in the table below. SPDX-License-Identifier: MIT */
 #include "base/rng.h"
-#include "check/prove/internal.h"
+#include "check/prove/lane/internal.h"
 #include "isa/machine/banks.h"
 #include "sim/machine/lane.h"
 #include "tests/part.h"

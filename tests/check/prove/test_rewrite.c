@@ -1,10 +1,10 @@
-/* Every row of check/prove/rewrite.def, asked of Z3: wherever its condition holds, pattern and result are
- * equal, for all values of its terms, all its constants and all bits that a term may be known to lack, at
+/* Every row of check/prove/terms/rewrite.def, asked of Z3: wherever its condition holds, pattern and result
+ * are equal, for all values of its terms, all its constants and all bits that a term may be known to lack, at
  * several widths of a word. The question is SMT-LIB text made from the row's trees alone, so that the meaning
  * of the operations is written here once more. A condition that nothing fulfils is an error, too, and rows
  * that are wrong in ways in which such rows are wrong must be found out. SPDX-License-Identifier: MIT */
-#include "check/prove/rewrite.h"
-#include "check/prove/rewrite_words.h"
+#include "check/prove/terms/rewrite.h"
+#include "check/prove/terms/rewrite_words.h"
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>

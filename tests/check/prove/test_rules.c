@@ -3,8 +3,8 @@
  * row of `operations` is an operation, its widths, and its meaning without any rule; a row of `shapes` a
  * pattern. SPDX-License-Identifier: MIT */
 #include "base/rng.h"
-#include "check/prove/internal.h"
-#include "check/prove/term_internal.h"
+#include "check/prove/lane/internal.h"
+#include "check/prove/terms/term_internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

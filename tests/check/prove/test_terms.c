@@ -2,7 +2,7 @@
  * Random expressions are built twice, as a term and as numbers under random assignments.
  * SPDX-License-Identifier: MIT */
 #include "base/rng.h"
-#include "check/prove/core.h"
+#include "check/prove/core/core.h"
 #include "check/validate/judge.h"
 #include <setjmp.h>
 #include <stdarg.h>
