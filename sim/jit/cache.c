@@ -164,6 +164,9 @@ static bool put_bytes(int fd, const void *from, size_t bytes) {
     return true;
 }
 
+/* To be read; nobody waits at a pipe in its place. */
+static int open_file(const char *path) { return open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC); }
+
 /* A file that nobody else could have written; of code, a head and its bytes. */
 static bool is_ours(int fd, struct stat *status) {
     return fstat(fd, status) == 0 && S_ISREG(status->st_mode) && status->st_uid == geteuid() &&
@@ -200,7 +203,7 @@ bool jit_cache_find(const CodeCache *cache, XXH128_hash_t key, ImageBytes *out) 
     char path[PATH_BYTES];
     if (!cache || !file_path(cache, key = full_key(cache, key), ".code", path))
         return false;
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = open_file(path);
     if (fd < 0)
         return false;
     bool good = read_image(fd, key, out);
@@ -323,7 +326,7 @@ uint64_t jit_cache_heat(const CodeCache *cache, XXH128_hash_t key) {
     Heat heat;
     if (!cache || !file_path(cache, key = full_key(cache, key), ".heat", path))
         return 0;
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = open_file(path);
     if (fd < 0)
         return 0;
     bool good = is_ours(fd, &status) && status.st_size == sizeof heat && get_bytes(fd, &heat, sizeof heat) &&

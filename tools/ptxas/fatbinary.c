@@ -85,8 +85,10 @@ static bool is(const char *word, size_t size, const char *text) {
 
 /* NN of sm_NN; 'a' behind it is a machine's own features */
 static bool machine(const char *text, size_t size, Image *image) {
+    enum { MOST_SM = 999 };
     char *end;
-    image->sm = (uint32_t)strtoul(text, &end, 10);
+    unsigned long sm = strtoul(text, &end, 10);
+    image->sm = sm <= MOST_SM ? (uint32_t)sm : 0;
     image->arch_specific = *end == 'a';
     end += image->arch_specific;
     return isdigit((unsigned char)*text) && image->sm && end == text + size;

@@ -100,6 +100,9 @@ expect 0 1 "a link"
 rm -rf "$file" && mkdir "$file"
 expect 0 1 "a folder in its place"
 rmdir "$file"
+mkfifo "$file"
+expect 0 1 "a pipe in its place"
+rm "$file"
 
 i=0
 while [ $i -lt 70 ]; do

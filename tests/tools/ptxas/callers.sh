@@ -139,6 +139,7 @@ refused() { # TEXT WORDS...
 refused "Unknown option '-nonsense'" -64 --nonsense
 refused "Could not open input file 'none.cubin'" -64 --create f --image3=kind=elf,sm=80,file=none.cubin
 refused "Value 'sm=8x' is not defined for option 'image3'" --create f --image3=kind=elf,sm=8x,file=own.cubin
+refused "Value 'sm=4294967376' is not defined for option 'image3'" --create f --image3=kind=elf,sm=4294967376,file=own.cubin
 refused "Option 'image' lacks the kind, the machine or the file: 'profile=sm_80'" --create f --image=profile=sm_80
 refused "'own.cubin' is for sm_80, not for sm_75" --create f --image=profile=sm_75,file=own.cubin
 refused "'add.cu' is no PTX: it does not start with .version" --create f --image=profile=compute_75,file=add.cu
