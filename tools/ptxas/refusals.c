@@ -275,7 +275,8 @@ static void raise_maxnreg(Messages *messages, PtxFunc *f, const char *name) {
 /* Blocks that no multiprocessor of the target holds at once bound nothing. */
 static void drop_minnctapersm(Messages *messages, PtxFunc *f, const char *name, const Target *target) {
     const TargetInfo *info = isa_target_info(target);
-    const uint32_t *size = f->maxntid[0] ? f->maxntid : f->reqntid, most = info->sm_warps * WARP_LANES;
+    const uint32_t *size = f->reqntid[0] ? f->reqntid : f->maxntid, /* -maxntid is below .reqntid */
+        most = info->sm_warps * WARP_LANES;
     uint64_t threads = size[0];
     for (unsigned k = 1; k < 3; k++)
         threads *= size[k] ? size[k] : 1;
