@@ -89,21 +89,35 @@ static void first_difference(Judge *judge) {
         judge->j->diff_plan = judge->p;
 }
 
-/* Another order of threads in which the PTX has no end within 64 times what the first one took: threads may
- * wait for what depends on the order, and PTX promises nothing then. */
-static bool hangs_in_an_order(const Judge *judge, const PlanLaunch *launch, uint64_t executed) {
+/* Has the PTX no end in this order within 64 times what the first one took? */
+static bool hangs_in_order(const Judge *judge, const PlanLaunch *launch, uint64_t executed,
+                           PtxRunOptions order) {
     enum { LONGER = 64, LEAST = 10000 };
     Diags quiet = {.sink = silent};
+    SimMemory *memory = simmem_clone(judge->before);
+    PtxRunResult result = {0};
+    order.budget = LEAST + LONGER * executed;
+    bool ran = memory && diff_run_ptx(judge->p, launch, judge->m, memory, &order, &result, &quiet);
+    if (memory)
+        simmem_free(memory);
+    return ran && trap_class(result.trap.kind) == TRAP_DEADLOCK;
+}
+
+/* Threads may wait for what depends on the order, and PTX promises nothing then: a warp that only looks at an
+ * mbarrier object misses two phases, one after the other, where others have long turns. So orders in which
+ * warps run in turn, in both directions, are tried beside those that chance gives: a machine runs warps so,
+ * and how long a turn is in statements depends on the code. */
+static bool hangs_in_an_order(const Judge *judge, const PlanLaunch *launch, uint64_t executed) {
+    static const uint32_t turns[] = {1u << 15, 1u << 12, 1u << 18};
     bool hangs = false;
-    for (unsigned i = 0; i < ORDERS_ENOUGH && !hangs; i++) {
-        SimMemory *memory = simmem_clone(judge->before);
-        PtxRunOptions options = {.seed = 1 + i * 0x9e37u, .budget = LEAST + LONGER * executed};
-        PtxRunResult result = {0};
-        bool ran = memory && diff_run_ptx(judge->p, launch, judge->m, memory, &options, &result, &quiet);
-        hangs = ran && trap_class(result.trap.kind) == TRAP_DEADLOCK;
-        if (memory)
-            simmem_free(memory);
-    }
+    for (unsigned i = 0; i < 2 * sizeof turns / sizeof *turns && !hangs; i++)
+        hangs = hangs_in_order(judge, launch, executed,
+                               (PtxRunOptions){.lockstep = true,
+                                               .descending = (i % 2 == 0) == judge->other_moments,
+                                               .turn = turns[i / 2],
+                                               .late_copies = judge->other_moments});
+    for (unsigned i = 0; i < ORDERS_ENOUGH && !hangs; i++)
+        hangs = hangs_in_order(judge, launch, executed, (PtxRunOptions){.seed = 1 + i * 0x9e37u});
     return hangs;
 }
 
@@ -334,13 +348,21 @@ static void judge_other_moments(Judge *judge, const PlanLaunch *launch, const Ma
     if (!memory)
         return;
     bool equal = trap.kind == TRAP_NONE && diff_memory(judge->machine, memory, judge->skip, &diff);
-    SimMemory *unused = equal ? memory : judge->machine;
-    if (!equal)
+    judge->other_moments = true;
+    bool hangs =
+        trap_class(trap.kind) == TRAP_DEADLOCK && hangs_in_an_order(judge, launch, run->thread_insns);
+    SimMemory *unused = equal || hangs ? memory : judge->machine;
+    if (unused != memory)
         judge->machine = memory;
     simmem_free(unused);
-    if (equal)
+    judge->other_moments = !equal && !hangs;
+    if (hangs) {
+        worse(judge->j, VERDICT_ORDER);
+        note(judge->j, "the PTX finishes, but not in every order of threads; machine, " MOMENTS_TEXT ": %s",
+             sim_trap_name(trap.kind));
+    }
+    if (!judge->other_moments)
         return;
-    judge->other_moments = true;
     note(judge->j, MOMENTS_TEXT);
     *stop = trap.kind != TRAP_NONE;
     if (*stop)
@@ -703,7 +725,8 @@ bool judge_compare(Plan *plan, const PtxModule *module, const Binary *binary, co
         if (!diff_validate(plan, module, binary, &once, report, diags))
             return false;
         comparison->verdict = diff_verdict(report);
-        bool stopped = report->ptx_trap.kind == TRAP_BUDGET || report->machine_trap.kind == TRAP_BUDGET;
+        bool stopped = report->ptx_trap.kind == TRAP_BUDGET ||
+                       (report->machine_trap.kind == TRAP_BUDGET && !report->other_moments);
         comparison->judged = comparison->verdict == VERDICT_DIFFERS && !stopped &&
                              (report->other_moments || auto_sees_order(module, NULL) ||
                               auto_communicates(module) || plan_leaves_open(plan, module, once.ptx.budget));

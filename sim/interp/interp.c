@@ -212,14 +212,21 @@ static bool step_random(PtxRun *r, PtxBlock *b) {
     return t != NULL;
 }
 
+/* The warp whose turn is number k of those of a block. */
+static uint32_t warp_in_turn(const PtxRun *run, const PtxBlock *b, uint32_t k) {
+    return run->opt.descending ? b->nwarps - 1 - k : k;
+}
+
+static uint32_t turn_length(const PtxRun *run) { return run->opt.turn ? run->opt.turn : WARP_TURN; }
+
 /* Fixed schedule: each warp in turn, its lanes in ascending order again and again, until none can run or the
  * turn is over. So a warp's lanes do an atomic in ascending order, before the next warp does: the order of a
  * machine that runs warps in turn. False if no thread of the block can run. */
 static bool step_fixed(PtxRun *run, PtxBlock *b) {
     bool ran = false;
-    for (uint32_t i = 0; i < b->nwarps && !run->trapped; i++) {
-        uint32_t from = 0, used = 0, all;
-        while ((all = b->runnable[i]) != 0 && used < WARP_TURN && !run->trapped) {
+    for (uint32_t k = 0; k < b->nwarps && !run->trapped; k++) {
+        uint32_t from = 0, used = 0, all, i = warp_in_turn(run, b, k);
+        while ((all = b->runnable[i]) != 0 && used < turn_length(run) && !run->trapped) {
             uint32_t above = all & (UINT32_MAX << from);
             uint32_t lane = (uint32_t)__builtin_ctz(above ? above : all);
             used += run_thread(run, &b->warps[i].threads[lane], FIXED_QUANTUM);
@@ -252,12 +259,14 @@ static uint32_t lowest_lanes(const PtxWarp *warp, uint32_t lanes) {
  * lane has read before the first one stores. False if no thread of the block can run. */
 static bool step_lockstep(PtxRun *run, PtxBlock *b) {
     bool ran = false;
-    for (uint32_t i = 0; i < b->nwarps && !run->trapped; i++)
-        for (uint32_t used = 0; b->runnable[i] && used < WARP_TURN && !run->trapped; ran = true) {
+    for (uint32_t k = 0; k < b->nwarps && !run->trapped; k++) {
+        uint32_t i = warp_in_turn(run, b, k);
+        for (uint32_t used = 0; b->runnable[i] && used < turn_length(run) && !run->trapped; ran = true) {
             uint32_t lanes = lowest_lanes(&b->warps[i], b->runnable[i]);
             for (; lanes && !run->trapped; lanes &= lanes - 1)
                 used += run_thread(run, &b->warps[i].threads[__builtin_ctz(lanes)], 1);
         }
+    }
     return ran;
 }
 

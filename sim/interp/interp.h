@@ -73,6 +73,8 @@ typedef struct {
     bool report_uninitialised; /* registers, global and shared memory read before they were written */
     bool report_open;          /* operands for which the PTX document leaves the result open: bfe, bfi */
     bool lockstep;     /* seed 0: lanes of a warp that stand together execute each statement together */
+    bool descending;   /* seed 0: the last warp of a block first */
+    uint32_t turn;     /* seed 0: thread instructions of a warp before the next one's turn, 0: 32768 */
     bool split_active; /* activemask gives a random part of the lanes that stand there */
     bool allow_divergent_barriers; /* aligned barriers may be met at different instructions */
     /* Other things that a compiler may do (sim/interp/latitude.c): fuse products into sums, where both

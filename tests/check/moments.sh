@@ -1,6 +1,7 @@
 #!/bin/bash
 # Code that has lost a barrier, or a wait for asynchronous copies, which the order in which the machine runs at first hides: it differs
-# from its PTX, under a given launch and under inferred ones, and the verdict says when; as it was compiled it is equal.
+# from its PTX, under a given launch and under inferred ones, and the verdict says when; as it was compiled it is equal. Where the PTX
+# has no end in that order either, code that hangs in it is no difference; where it has one, it is.
 #   moments.sh HEDDLE CASES SCRATCH [copies]
 # With `copies` the code is ptxas's: only that has LDGSTS.
 # SPDX-License-Identifier: MIT
@@ -32,6 +33,14 @@ edit() {
     judge "$1" 4 "without $2"
 }
 
+# hangs PROGRAM STATUS TEXT OPTION...: phases.cubin, against the program of this name
+hangs() {
+    local program=$1 status=$2 text=$3
+    [ "$program" = phases ] && program=$cases/phases
+    "$heddle" validate "$program.ptx" phases.cubin "${@:4}" >out 2>&1
+    [ $? = "$status" ] && grep -q "^$text" out || fail "$1, $target, ${*:4}: not status $status with $text"
+}
+
 if [ "$what" = copies ]; then
     given=(--block 64 --arg "buf:u32[1024]=random:3" --arg "out:o:u32[64]=zero" --arg u32:5)
     for target in sm_80 sm_90; do
@@ -44,6 +53,19 @@ else
         "$heddle" compile -t $target "$cases/relay.ptx" -o good.cubin && cp good.cubin binary.cubin || exit 1
         judge relay 0 "as compiled for $target"
         edit relay 'BAR\.SYNC[A-Z_.]* 0x0'
+    done
+    # The second program is the first one whose third warp looks at nothing: it ends in every order.
+    sed 's/^FREE:/  @%q ret;\nFREE:/' "$cases/phases.ptx" >ends.ptx
+    cmp -s ends.ptx "$cases/phases.ptx" && fail "phases: nothing was edited"
+    for target in bru1 sm_80 sm_90; do
+        "$heddle" compile -t $target "$cases/phases.ptx" -o phases.cubin || exit 1
+        "$heddle" compile -t $target ends.ptx -o ends.cubin || exit 1
+        for options in "--launch auto" "${given[*]}"; do
+            # shellcheck disable=SC2086 # words
+            hangs phases 0 'phases: order-dependent: .*the PTX finishes, but not in every order of threads; machine, when warps run' $options
+            hangs ends 4 'phases: differs: .*when warps run in descending order.*PTX: finishes, machine: ' $options
+            "$heddle" validate ends.ptx ends.cubin $options >out 2>&1 && grep -q '^phases: equal' out || fail "ends, $target: not equal"
+        done
     done
 fi
 exit $failed
