@@ -12,8 +12,8 @@
  * Where different things stand behind them the program itself is wrong, for PTX does not let those lanes
  * meet. They wait for ever if the branch parts every warp and each side must come to a WARPSYNC of all lanes
  * (R-25): `open` is a backward flow of what else may happen, an exit, a return, a call, a WARPSYNC of some
- * lanes, or one before BAR, of which PTX promises that the warp comes together. SPDX-License-Identifier: MIT
- */
+ * lanes, or one before BAR or a product of a warp group, of which PTX promises that the warp comes together.
+ * SPDX-License-Identifier: MIT */
 #include "check/flow/question.h"
 #include "check/static/internal.h"
 
@@ -43,6 +43,36 @@ static uint32_t kind_behind(const Checker *checker, uint32_t i) {
     return 0;
 }
 
+/* Does all that comes here go on to a product of a warp group? PTX has those with .aligned alone: no lane of
+ * the warp is anywhere else, as at a barrier. WARPSYNCs of all lanes and questions for them lie on the way.
+ */
+static bool before_product(const Checker *checker, uint32_t i) {
+    enum { MOST_BLOCKS = 8 };
+    const BinFlow *flow = checker->flow;
+    for (unsigned hops = 0; hops < MOST_BLOCKS; hops++) {
+        const BinBlock *b = &flow->blocks[flow->block_of[i]];
+        uint32_t last = b->first + b->ninsts - 1, mask;
+        BinQuestion question;
+        bool asks = b->nsuccs == 2 && bin_question(flow, last, &question);
+        for (; i <= last; i++) {
+            const MachInst *inst = &flow->insts[i];
+            if (!flow->decoded[i])
+                return false;
+            if (isa_traits(inst->optype)->pace == ISA_PACE_PRODUCT && bin_guard(inst) == BG_ALWAYS)
+                return true;
+            bool waits = bin_kind(inst) == BK_YIELD ||
+                         (bin_kind(inst) == BK_WARPSYNC && check_mask(flow, i, &mask) && mask == UINT32_MAX),
+                 leads = i == last && bin_kind(inst) == BK_BRANCH && (asks || b->nsuccs == 1);
+            if (check_is_control(inst) && !waits && !leads)
+                return false;
+        }
+        if (!asks && b->nsuccs != 1)
+            return false;
+        i = flow->blocks[asks ? question.slow : b->succs[0].block].first;
+    }
+    return false;
+}
+
 static void find_meetings(Meetings *meetings) {
     Checker *checker = meetings->c;
     const BinFlow *flow = checker->flow;
@@ -53,7 +83,8 @@ static void find_meetings(Meetings *meetings) {
                 if (!flow->decoded[i] || bin_kind(&flow->insts[i]) != BK_WARPSYNC)
                     continue;
                 Site s = {.inst = i, .kind = kind_behind(checker, i)};
-                s.counts = check_constant_mask(&flow->insts[i], &s.mask) && !check_before_bar(checker, i);
+                s.counts = check_constant_mask(&flow->insts[i], &s.mask) && !check_before_bar(checker, i) &&
+                           !(s.mask == UINT32_MAX && before_product(checker, i));
                 VEC_ADD(&checker->a, &meetings->sites, s);
                 meetings->site_at[i] = meetings->sites.n;
             }

@@ -5,6 +5,7 @@
  * (regions.c). Everything starts uniform and together, and only gets worse. Procedures pass registers on at
  * calls; those that are one straight way of what only computes are gone through anew at each. R2UR is asked
  * for by name. What an instruction makes of values is in cells.c. SPDX-License-Identifier: MIT */
+#include "check/flow/question.h"
 #include "check/static/cells.h"
 #include "check/static/regions.h"
 #include "isa/machine/abi.h"
@@ -350,10 +351,15 @@ static void together_behind(Uniform *uniform, Together *together, uint32_t i) {
 }
 
 /* Does the whole warp come together from the end `last` of a block to `block`? BRA.CONV of all lanes leads
- * those aside that are not, BRA.DIV likewise. */
+ * those aside that are not, BRA.DIV likewise, and so does a branch that asks whether all are active. */
 static bool brings_all(const Checker *checker, uint32_t last, uint32_t block) {
     const BinFlow *flow = checker->flow;
     uint32_t mask;
+    BinQuestion question;
+    if (bin_found_all(flow, last, block) ||
+        (bin_question(flow, last, &question) && question.fast == block && question.slow != block &&
+         question.mask.kind == OPK_IMM && question.mask.value == UINT32_MAX))
+        return true;
     return flow->decoded[last] && bin_kind(&flow->insts[last]) == BK_BRANCH &&
            bin_guard(&flow->insts[last]) == BG_ALWAYS && check_comes_together(flow, last, block) &&
            check_mask(flow, last, &mask) && mask == UINT32_MAX;
