@@ -216,7 +216,8 @@ static bool both_numbers(Operand a, Operand b) { return a.kind == OPK_IMM && b.k
 
 static bool may_meet(Meet *meet, const SyncSite *site, const SyncSite *sync_site) {
     if (site->op != sync_site->op || site->mods != sync_site->mods || (site->uniform && sync_site->uniform) ||
-        (site->aligned && sync_site->aligned) || site->of_active || sync_site->of_active)
+        reconv_promised_apart(site->op, site->aligned, sync_site->aligned) || site->of_active ||
+        sync_site->of_active)
         return false;
     if (both_numbers(site->mask, sync_site->mask) &&
         site->mask.value != sync_site->mask.value) /* lanes meet by mask */

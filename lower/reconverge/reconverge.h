@@ -276,6 +276,10 @@ unsigned reconv_make_stubs(IrModule *module, SyncNotes *notes, Function **gather
 void reconv_note_sites(SyncNotes *notes, const IrModule *module);
 SyncSite *reconv_noted(const SyncNotes *notes, const Function *f, InstId inst); /* NULL if there is none */
 bool reconv_is_collective(const Inst *i);
+/* Does PTX's promise of one place or the other, that all lanes of a warp are there (.aligned), say that lanes
+ * are never at both? Lanes at the one wait for all, and those at the other would have to come there first. Of
+ * barriers both must be promised: they count lanes, and some programs have lanes at different ones. */
+bool reconv_promised_apart(unsigned op, bool aligned, bool other_aligned);
 /* The rules (lower/reconverge/check.c) on the result; false: reported as internal error. notes: made before
  * the stubs, or NULL where there are none: then the result itself is noted. */
 bool reconv_check(const IrModule *module, const SyncNotes *notes, Diags *diags);

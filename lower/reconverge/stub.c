@@ -21,8 +21,8 @@
  *      their masks, or the numbers of their barriers, are different constants;
  *      their masks are ballots of all lanes about the branches that lead there (lower/reconverge/ballot.c),
  * of other votes or sides, or one is and the other is in uniform flow; no kernel reaches both; or PTX
- * promises (.aligned) that a warp is at one place. Beyond MAX_SITES places only the last is asked: all of a
- * kind are one group, which is always right.
+ * promises (.aligned) of one of them that all lanes of a warp are there; of barriers, of both. Beyond
+ * MAX_SITES places only the last is asked: all of a kind are one group, which is always right.
  * 3. make_stub builds a function for each group of two or more. An operand that is the same constant at all
  *    places is written into the stub, others travel (Way): mask first, then the sources in order, one
  *    register a word from R4 on, a vector from an even one; predicates as 0 or 1. Results come back from R4.
@@ -227,10 +227,15 @@ static bool other_barrier(const StubSite *site, const Inst *i, const StubSite *b
     return reconv_is_bar(i->op) && x.kind == OPK_IMM && y.kind == OPK_IMM && x.value != y.value;
 }
 
+bool reconv_promised_apart(unsigned op, bool aligned, bool other_aligned) {
+    return reconv_is_bar(op) ? aligned && other_aligned : aligned || other_aligned;
+}
+
 static bool may_meet(Stubs *stubs, const StubSite *site, const StubSite *b) {
     const Inst *i = ir_inst(site->f, site->inst), *j = ir_inst(b->f, b->inst);
     if (i->op != j->op || i->mods != j->mods || (site->uniform && b->uniform) ||
-        (site->aligned && b->aligned) || other_mask(site->mask, b->mask) || other_barrier(site, i, b, j) ||
+        reconv_promised_apart(i->op, site->aligned, b->aligned) || other_mask(site->mask, b->mask) ||
+        other_barrier(site, i, b, j) ||
         !reconv_share_root(&stubs->facts[site->f->index], &stubs->facts[b->f->index]))
         return false;
     if (site->f != b->f)
@@ -270,9 +275,9 @@ static void connect_many(Stubs *stubs) {
                 if (i->op == j->op && i->mods == j->mods)
                     break;
             }
-            if (k < kinds.n)
+            if (k < kinds.n && !reconv_promised_apart(i->op, aligned, false))
                 unite(stubs, a, kinds.at[k]);
-            else if (!aligned)
+            else if (k == kinds.n && !aligned)
                 *VEC_PUSH(&stubs->a, &kinds) = a;
         }
 }

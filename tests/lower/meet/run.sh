@@ -14,7 +14,7 @@ lock) args="$args --arg out:l:u32[2]=zero" ;;
 retry | sums) args="$args --arg out:l:u32[4]=zero" ;;
 bars) lanes=128 ;;
 shuffle) lanes=64 ;;
-groups) lanes=128 native=sm_90a args='--arg out:o:u32[512]=zero' ;;
+groups | mixed) lanes=128 native=sm_90a args='--arg out:o:u32[512]=zero' ;;
 esac
 validate() {
     "$heddle" validate "$ptx" --block $lanes,1,1 $args --budget 2000000 "$@" >"$work/$name.log" 2>&1 || {
@@ -49,6 +49,17 @@ if [ $name = groups ]; then
     [ "$(grep -c HGMMA "$work/many.sass")" -gt 1600 ] || { echo "products are missing"; exit 1; }
     ! grep 'sync\$' "$work/many.sass" || exit 1
 fi
+
+# Products stand at their places beside another WARPSYNC, too, and their descriptors are those of all lanes.
+case $name in
+groups | mixed)
+    "$heddle" compile "$ptx" -o "$work/$name.cubin"
+    "$heddle" disasm "$work/$name.cubin" >"$work/$name.sass"
+    [ "$(grep -c HGMMA "$work/$name.sass")" -ge 3 ] || { echo "products are missing"; exit 1; }
+    ! grep 'sync\$' "$work/$name.sass" || exit 1
+    "$heddle" check "$work/$name.cubin" >"$work/$name.log" || { cat "$work/$name.log"; exit 1; }
+    ;;
+esac
 
 # Tiles that are all here ask, and go on together: without that each tile is alone from its first vote on.
 if [ $name = whole_tiles ]; then
