@@ -190,8 +190,10 @@ static void save_joins(Barriers *barriers, State *state, uint32_t bmov) {
         Join *join = &barriers->joins.at[j];
         if (join->reg != reg)
             continue;
-        barriers->moved |= (bit & ~join->saved) != 0;
+        uint32_t by = !join->saved || join->by == bmov ? bmov : NONE;
+        barriers->moved |= (bit & ~join->saved) != 0 || by != join->by;
         join->saved |= bit;
+        join->by = by;
         bs_add(&state->saved, j);
         if (bs_has(&state->must, j))
             bs_add(&state->saved_must, j);
@@ -206,7 +208,8 @@ static uint32_t given_back_as(const Barriers *barriers, uint32_t j, uint32_t bmo
     const Join *join = &barriers->joins.at[j];
     const KeptUse *use = restore_at(barriers, bmov);
     unsigned reg = bin_barrier(&barriers->checker->flow->insts[bmov]);
-    if (!use || !(join->saved & use->from))
+    if (!use || !(join->saved & use->from) ||
+        (use->only != NONE && join->by != NONE && use->only != join->by))
         return NONE;
     if (join->reg != reg && join->moved && barriers->joins.at[join->moved - 1].reg == reg)
         return join->moved - 1;
@@ -220,7 +223,9 @@ static bool saved_of(const Barriers *barriers, uint32_t bmov, unsigned reg) {
     bool any = false;
     for (uint32_t k = 0; use && k < barriers->saves.n; k++)
         if (bin_barrier(&barriers->checker->flow->insts[barriers->saves.at[k]]) == reg)
-            any |= use->from ? use->from >> k % 64 & 1 : !use->frame_known;
+            any |= !use->from          ? !use->frame_known
+                   : use->only != NONE ? use->only == barriers->saves.at[k]
+                                       : use->from >> k % 64 & 1;
     return any;
 }
 

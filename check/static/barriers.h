@@ -14,6 +14,7 @@ typedef struct {
     Bitset before;   /* joins that may be pending at its BSYNC */
     uint32_t at;     /* such a BSYNC */
     uint64_t saved;  /* bit k % 64 of each of Barriers.saves that keeps it while its register has others */
+    uint32_t by;     /* the one of them; NONE: there are several */
     uint32_t moved;  /* the join that it is once another barrier register takes it back + 1 */
     Bitset near;     /* see check_is_gone, made when first asked for */
 } Join;

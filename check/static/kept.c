@@ -22,7 +22,8 @@ typedef struct KeptRegs { /* a bit for each of R0 to R254 */
 enum { FRAME = 1 << 30, WORD_BYTES = 4 };
 typedef struct {
     int32_t place;
-    uint64_t from;
+    uint32_t only; /* the one source, an instruction; NONE: there are several */
+    uint64_t from; /* as KeptUse.from */
 } Cell;
 typedef struct {
     bool reached, lost; /* lost: where R1 stands is not known */
@@ -40,11 +41,17 @@ typedef struct {
     uint32_t first_inst;
 } Kept;
 
-static uint64_t from_at(const Places *places, int32_t place) {
+/* What is kept there; from: 0: nothing. */
+static Cell cell_at(const Places *places, int32_t place) {
     for (uint32_t k = 0; k < places->cells.n; k++)
         if (places->cells.at[k].place == place)
-            return places->cells.at[k].from;
-    return 0;
+            return places->cells.at[k];
+    return (Cell){.only = NONE};
+}
+
+/* One or the other. */
+static Cell either_cell(Cell one, Cell other) {
+    return (Cell){one.place, one.only == other.only ? one.only : NONE, one.from | other.from};
 }
 
 static void drop_cell(Places *places, uint32_t k) {
@@ -52,15 +59,16 @@ static void drop_cell(Places *places, uint32_t k) {
 }
 
 /* What is at the place, and of a word of the frame at those that share bytes with it, is something else. */
-static void set_place(Kept *kept, Places *places, int32_t place, uint64_t from) {
+static void set_place(Kept *kept, Places *places, int32_t place, Cell what) {
     int32_t reach = place >= FRAME / 2 ? WORD_BYTES : 1;
     if (place == REG_RZ) /* keeps nothing */
         return;
     for (uint32_t k = places->cells.n; k-- > 0;)
         if (places->cells.at[k].place > place - reach && places->cells.at[k].place < place + reach)
             drop_cell(places, k);
-    if (from)
-        VEC_ADD(&kept->checker->a, &places->cells, ((Cell){place, from}));
+    what.place = place;
+    if (what.from)
+        VEC_ADD(&kept->checker->a, &places->cells, what);
 }
 
 static void forget_frame(Places *places, int32_t below) {
@@ -87,11 +95,10 @@ static bool merge_places(Kept *kept, Places *to, const Places *from) {
     bool lost = to->lost || from->lost || to->stack != from->stack, changed = lost != to->lost;
     to->lost = lost;
     for (uint32_t k = to->cells.n; k-- > 0;) {
-        Cell *cell = &to->cells.at[k];
-        uint64_t other = from_at(from, cell->place);
-        changed |= !other || (other & ~cell->from);
-        cell->from |= other;
-        if (!other)
+        Cell *cell = &to->cells.at[k], other = cell_at(from, cell->place), either = either_cell(*cell, other);
+        changed |= !other.from || either.from != cell->from || either.only != cell->only;
+        *cell = either;
+        if (!other.from)
             drop_cell(to, k);
     }
     if (lost)
@@ -127,9 +134,11 @@ static void store(Kept *kept, Places *places, const MachInst *inst) {
          * with them (sm_90, kernels of NCCL) */
         bool own = place >= FRAME + places->stack && (place < FRAME || kept->sources->convention),
              some = own && data.kind == OPK_REG && data.file == RF_R && isa_access_bytes(inst) >= WORD_BYTES;
-        uint64_t from = some ? from_at(places, (int32_t)(data.value + k)) : 0, old = from_at(places, place);
-        bool always = op_is_always(inst->guard);
-        set_place(kept, places, place, always ? from : from && old ? from | old : 0);
+        Cell none = {.only = NONE}, now = some ? cell_at(places, (int32_t)(data.value + k)) : none,
+             old = cell_at(places, place);
+        if (!op_is_always(inst->guard))
+            now = now.from && old.from ? either_cell(now, old) : none;
+        set_place(kept, places, place, now);
     }
 }
 
@@ -224,10 +233,13 @@ static void start_source(Kept *kept, Places *places, uint32_t i) {
     uint64_t bit = 0;
     for (uint32_t k = 0; k < sources->nsources; k++)
         bit |= sources->sources[k] == i ? (uint64_t)1 << k % 64 : 0;
-    for (uint32_t k = places->cells.n; k-- > 0;)
-        if (places->cells.at[k].from & bit)
+    for (uint32_t k = places->cells.n; k-- > 0;) {
+        const Cell *cell = &places->cells.at[k];
+        if (cell->only == NONE ? cell->from & bit : cell->only == i)
             drop_cell(places, k);
-    set_place(kept, places, (int32_t)kept->checker->flow->insts[i].dst[0].value, bit);
+    }
+    set_place(kept, places, (int32_t)kept->checker->flow->insts[i].dst[0].value,
+              (Cell){.only = i, .from = bit});
 }
 
 static void kept_step(Kept *kept, Places *places, uint32_t i) {
@@ -243,20 +255,20 @@ static void kept_step(Kept *kept, Places *places, uint32_t i) {
         store(kept, places, inst);
     if (bin_writes_reg(target, inst, RF_R, ABI_STACK_REG))
         move_stack(kept, places, inst);
-    uint64_t loaded[8] = {0}, moved = always ? from_at(places, (int32_t)moved_reg(inst)) : 0;
+    Cell loaded[8] = {{0}}, moved = cell_at(places, (int32_t)moved_reg(inst));
     bool loads = inst->optype == OT_LDL && always && isa_access_bytes(inst) >= WORD_BYTES &&
                  in_frame(places, inst, &place);
     uint32_t n = !loads ? 0 : inst->dst[LDL_rd].count ? inst->dst[LDL_rd].count : 1;
     for (uint32_t k = 0; k < n && k < 8; k++)
-        loaded[k] = from_at(places, place + (int32_t)(WORD_BYTES * k));
+        loaded[k] = cell_at(places, place + (int32_t)(WORD_BYTES * k));
     for (uint32_t k = places->cells.n; k-- > 0;)
         if (places->cells.at[k].place < FRAME / 2 &&
             bin_writes_reg(target, inst, RF_R, (uint32_t)places->cells.at[k].place))
             drop_cell(places, k);
-    if (moved)
+    if (always && moved.from)
         set_place(kept, places, (int32_t)inst->dst[0].value, moved);
     for (uint32_t k = 0; k < n && k < 8; k++)
-        if (loaded[k])
+        if (loaded[k].from)
             set_place(kept, places, (int32_t)(inst->dst[LDL_rd].value + k), loaded[k]);
     if (kept->is_source[i - kept->first_inst])
         start_source(kept, places, i);
@@ -267,7 +279,9 @@ static void kept_block(Kept *kept, Places *now, const BinBlock *block, KeptUse *
     FOR_BIN_INSTS(block, i) {
         for (uint32_t u = 0; u < nuses; u++)
             if (uses[u].inst == i) {
-                uses[u].from = from_at(now, (int32_t)uses[u].reg);
+                Cell cell = cell_at(now, (int32_t)uses[u].reg);
+                uses[u].from = cell.from;
+                uses[u].only = cell.only;
                 uses[u].frame_known = !now->lost;
             }
         if (kept->checker->flow->decoded[i])

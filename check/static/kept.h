@@ -8,6 +8,7 @@ typedef struct {
     uint32_t inst, reg; /* asked for: the register before the instruction */
     /* answer: bit k % 64 of each source k of which it may be what it last wrote; 0: it need not be of any */
     uint64_t from;
+    uint32_t only;    /* the one source, exactly; NONE: there are several, or none */
     bool frame_known; /* the frame's place is known there, so that 0 comes of no array */
 } KeptUse;
 

@@ -715,6 +715,32 @@ static void test_path(void **state) {
     release(&c);
 }
 
+/* A barrier register that is saved while others are, `n` times: it comes back, and where the last of the
+ * others gets what the one 64 before it was, that is found. */
+static void test_many_saves(void **state) {
+    (void)state;
+    static const unsigned numbers[] = {1, 63, 64, 65, 130};
+    for (unsigned k = 0; k < 2 * sizeof numbers / sizeof *numbers; k++) {
+        char text[32768];
+        unsigned n = numbers[k / 2], wrong = k % 2 && n > 64 ? n - 1 : n;
+        int size = snprintf(text, sizeof text,
+                            ".target sm_80\n.entry k\n  S2R R0, SR_LANEID ;\n"
+                            "  ISETP.GT.AND P0, PT, R0, 0x5, PT ;\n  BSSY B1, `(out) ;\n"
+                            "  BMOV.32.CLEAR R9, B1 ;\n  @P0 BRA `(in) ;\n");
+        for (unsigned i = 0; i < n; i++)
+            size += snprintf(text + size, sizeof text - (size_t)size,
+                             "  BSSY B0, `(o%u) ;\n  BMOV.32.CLEAR R%u, B0 ;\n  @P1 BRA `(t%u) ;\n  NOP ;\n"
+                             "t%u:\n  BMOV.32 B0, R%u ;\n  BSYNC B0 ;\no%u:\n",
+                             i, 10 + i, i, i, 10 + (i == wrong ? i - 64 : i), i);
+        snprintf(text + size, sizeof text - (size_t)size,
+                 "in:\n  BMOV.32 B1, R9 ;\n  BSYNC B1 ;\nout:\n  EXIT ;\n");
+        Checked c = check_text(text, &(BinCheckOptions){.no_hazards = true});
+        assert_int_equal(breaks(&c, CR_R04), wrong < n);
+        assert_int_equal(breaks(&c, CR_R15), wrong < n);
+        release(&c);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_examples),      cmocka_unit_test(test_files),
@@ -727,6 +753,7 @@ int main(void) {
         cmocka_unit_test(test_options),       cmocka_unit_test(test_reports),
         cmocka_unit_test(test_path),          cmocka_unit_test(test_ways_meet),
         cmocka_unit_test(test_mask_severity), cmocka_unit_test(test_rows_of_warps),
-        cmocka_unit_test(test_distances),     cmocka_unit_test(test_zero_yields)};
+        cmocka_unit_test(test_distances),     cmocka_unit_test(test_zero_yields),
+        cmocka_unit_test(test_many_saves)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
