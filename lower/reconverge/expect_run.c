@@ -240,8 +240,9 @@ static bool is_whole(const Warp *warp, uint32_t part) {
     return whole;
 }
 
-/* The active lanes run a block behind its BSYNC. */
-static void run_block(Warp *warp) {
+/* The active lanes run a block behind its BSYNC. Apart from the loop of places, which else lacks registers.
+ */
+static __attribute__((noinline)) void run_block(Warp *warp) {
     Expect *expect = warp->expect;
     const Place *place = &expect->places[warp->current];
     if (place->gathers && !gather_all(warp))
@@ -255,8 +256,9 @@ static void run_block(Warp *warp) {
         go_to(warp, place->kind == PLACE_ENDS ? NOWHERE : place->to);
 }
 
-/* The active lanes run one block, or the BREAKs of an edge, or are where another part begins. */
-static void run_place(Warp *warp) {
+/* The active lanes run the BREAKs of an edge, or come to a block, or to where another part begins: true if
+ * they run a block now. */
+static bool comes_to_run(Warp *warp) {
     Expect *expect = warp->expect;
     const Place *place = &expect->places[warp->current];
     if (place->kind == PLACE_EDGE) {
@@ -264,16 +266,26 @@ static void run_place(Warp *warp) {
         for (uint32_t k = place->list; k; k = expect->pool.at[k - 1].next)
             leave_join(expect, expect->pool.at[k - 1].join, warp->active);
         warp->current = place->to;
-        return;
+        return false;
     }
     expect->steps++;
     if (place->join && !arrive_at(warp, place->join - 1))
-        return;
+        return false;
     uint32_t part = expect->part_at[warp->current];
     if (part > warp->from && is_whole(warp, part - 1))
         warp->to = part;
-    else
-        run_block(warp);
+    return !warp->to;
+}
+
+/* To where another part begins, all lanes have ended, or the limit is passed; `behind`: the lanes are behind
+ * the first block's BSYNC already. */
+static void run_places(Warp *warp, bool behind, uint64_t most, uint64_t limit) {
+    const Expect *expect = warp->expect;
+    while (!warp->to && warp->active && expect->steps < most && warp->issues <= limit) {
+        if (behind || comes_to_run(warp))
+            run_block(warp);
+        behind = false;
+    }
 }
 
 static void add_listed(Expect *expect, Place *place, uint32_t join) {
@@ -388,12 +400,7 @@ static bool run_part(Expect *expect, unsigned number, uint32_t part, const uint6
         expect->members[m].n = 0;
     /* more than all ways together: nothing waits for ever with an order (join.c) */
     uint64_t most = steps + 4 * LANES * (uint64_t)(LONGEST_WAY + graph->n);
-    if (!part)
-        run_place(&warp);
-    else if (warp.active)
-        run_block(&warp);
-    while (!warp.to && warp.active && expect->steps < most && warp.issues <= limit)
-        run_place(&warp);
+    run_places(&warp, part > 0, most, limit);
     *issues += warp.issues;
     expect->ran += expect->steps - steps;
     expect->stopped = !warp.to && warp.active;
