@@ -64,9 +64,8 @@ static const char *other_name(const char *name, size_t size) {
 
 static bool has_option(const Command *command, const char *name, size_t size) {
     for (const struct argp_option *const *group = command->groups; *group; group++)
-        for (const struct argp_option *option = *group; option->name || option->doc || option->group;
-             option++)
-            if (option->name && strlen(option->name) == size && strncmp(option->name, name, size) == 0)
+        for (const struct argp_option *option = *group; option->name; option++)
+            if (strlen(option->name) == size && strncmp(option->name, name, size) == 0)
                 return true;
     return false;
 }
