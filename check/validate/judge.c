@@ -106,14 +106,14 @@ static bool hangs_in_order(const Judge *judge, const PlanLaunch *launch, uint64_
 /* Threads may wait for what depends on the order, and PTX promises nothing then: a warp that only looks at an
  * mbarrier object misses two phases, one after the other, where others have long turns. So orders in which
  * warps run in turn, in both directions, are tried beside those that chance gives: a machine runs warps so,
- * and how long a turn is in statements depends on the code. */
+ * and how long a turn is in statements depends on the code. Within a warp each lane has its turn: in lockstep
+ * those that wait for a lock may keep the one that has it from going on, which PTX does not allow. */
 static bool hangs_in_an_order(const Judge *judge, const PlanLaunch *launch, uint64_t executed) {
     static const uint32_t turns[] = {1u << 15, 1u << 12, 1u << 18};
     bool hangs = false;
     for (unsigned i = 0; i < 2 * sizeof turns / sizeof *turns && !hangs; i++)
         hangs = hangs_in_order(judge, launch, executed,
-                               (PtxRunOptions){.lockstep = true,
-                                               .descending = (i % 2 == 0) == judge->other_moments,
+                               (PtxRunOptions){.descending = (i % 2 == 0) == judge->other_moments,
                                                .turn = turns[i / 2],
                                                .late_copies = judge->other_moments});
     for (unsigned i = 0; i < ORDERS_ENOUGH && !hangs; i++)

@@ -66,6 +66,11 @@ else
             hangs ends 4 'phases: differs: .*when warps run in descending order.*PTX: finishes, machine: ' $options
             "$heddle" validate ends.ptx ends.cubin $options >out 2>&1 && grep -q '^phases: equal' out || fail "ends, $target: not equal"
         done
+        # Lanes of a warp that wait for a lock may not keep the one that has it from going on, in no order of PTX: without YIELD it hangs.
+        "$heddle" compile -t $target "$cases/../../../ptx-samples/spinlock.ptx" -o lock.cubin || exit 1
+        "$heddle" mutate lock.cubin --apply drop-yield:0 -o hung.cubin || exit 1
+        "$heddle" validate "$cases/../../../ptx-samples/spinlock.ptx" hung.cubin --launch auto >out 2>&1
+        [ $? = 4 ] && grep -q '^spinlock: differs: .*PTX: finishes, machine: ' out || fail "a lock without YIELD, $target: no difference"
     done
 fi
 exit $failed
