@@ -19,7 +19,12 @@ typedef struct KeptRegs { /* a bit for each of R0 to R254 */
     uint64_t w[4];
 } Regs;
 /* Places below FRAME are registers; it plus bytes from R1 at the entry is a word of the frame. */
-enum { FRAME = 1 << 30, WORD_BYTES = 4 };
+enum {
+    FRAME = 1 << 30,
+    FARTHEST =
+        1 << 28, /* what stands farther from R1 at the entry is no frame: local memory has 2^24 bytes */
+    WORD_BYTES = 4
+};
 typedef struct {
     int32_t place;
     uint32_t only; /* the one source, an instruction; NONE: there are several */
@@ -115,11 +120,12 @@ static bool in_frame(const Places *places, const MachInst *inst, int32_t *place)
     bool load = inst->optype == OT_LDL;
     Operand base = inst->src[load ? LDL_ra : STL_ra], urb = inst->src[load ? LDL_urb : STL_urb],
             offset = inst->src[load ? LDL_offset : STL_offset];
-    int32_t bytes = offset.kind == OPK_IMM64 ? (int32_t)inst->wide
+    int64_t bytes = offset.kind == OPK_IMM64 ? (int64_t)inst->wide
                     : offset.kind == OPK_IMM ? (int32_t)offset.value
                                              : 0;
-    *place = FRAME + places->stack + bytes;
-    return !places->lost && is_plain_reg(base, ABI_STACK_REG) &&
+    bool near = bytes > -FARTHEST && bytes < FARTHEST;
+    *place = FRAME + places->stack + (near ? (int32_t)bytes : 0);
+    return near && !places->lost && is_plain_reg(base, ABI_STACK_REG) &&
            (urb.kind == OPK_NONE || urb.value == REG_URZ);
 }
 
@@ -147,7 +153,7 @@ static void move_stack(const Kept *kept, Places *places, const MachInst *inst) {
     const Target *target = kept->checker->flow->bin->target;
     bool adds = op_is_always(inst->guard) && (inst->optype == OT_IADD3 || inst->optype == OT_VIADD),
          base = false;
-    int32_t sum = 0;
+    int64_t sum = 0;
     for (unsigned k = 0; k < inst->nsrc; k++) {
         Operand o = inst->src[k];
         bool top = o.kind == OPK_CMEM && op_cmem_bank(o) == CONST_BANK_LAUNCH &&
@@ -165,8 +171,9 @@ static void move_stack(const Kept *kept, Places *places, const MachInst *inst) {
         else
             adds &= o.kind != OPK_CMEM && (o.kind != OPK_REG || o.file != RF_R || o.value == REG_RZ);
     }
-    if (adds && base) {
-        places->stack += sum;
+    sum += places->stack;
+    if (adds && base && sum > -FARTHEST && sum < FARTHEST) {
+        places->stack = (int32_t)sum;
         return;
     }
     places->lost = true;
