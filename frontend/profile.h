@@ -1,6 +1,6 @@
 /* Branch profiles: how often lanes took each way of the branches of a module, and how often the lanes of a
- * warp parted there. Counted by check/validate/profile.h, used by lowering (lower/profile.h), kept in files
- * (docs/profiles.md).
+ * warp parted there. Counted by check/validate/cover/profile.h, used by lowering (lower/profile.h), kept in
+ * files (docs/profiles.md).
  *
  * A branch is named by its function and its statement number; a digest of the function's statements tells
  * whether the counts are of this text. Ways are numbered as lowering numbers the successors of the block.

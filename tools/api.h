@@ -5,7 +5,7 @@
 #define HEDDLE_TOOLS_API_H
 #include "heddle.h"
 #include "base/diag.h"
-#include "check/validate/plan.h"
+#include "check/validate/plan/plan.h"
 #include "emit/elf/binary.h"
 #include "frontend/ast.h"
 #include "sim/launch.h"

@@ -2,7 +2,7 @@
  * with limits of time and memory. SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_TOOLS_BATCH_H
 #define HEDDLE_TOOLS_BATCH_H
-#include "check/validate/judge.h"
+#include "check/validate/judge/judge.h"
 #include "tools/cli.h"
 
 typedef struct {               /* one kernel, or a file that has none */

@@ -4,7 +4,7 @@
 #include "tools/bundle.h"
 #include "base/file.h"
 #include "base/scope.h"
-#include "check/validate/judge.h"
+#include "check/validate/judge/judge.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "check/flow/verdict.h"
 #include "check/fuzz/fuzz.h"
 #include "check/model/model.h"
-#include "check/validate/diff.h"
+#include "check/validate/compare/diff.h"
 #include "emit/elf/container.h"
 #include "emit/text/asm.h"
 #include "frontend/llvm/llvm_ir.h"

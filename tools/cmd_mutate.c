@@ -6,7 +6,7 @@
 #include "check/mutate/campaign.h"
 #include "check/fuzz/internal.h"
 #include "check/prove/prove.h"
-#include "check/validate/auto_launch.h"
+#include "check/validate/search/auto_launch.h"
 #include "lower/lower.h"
 #include "tools/makers.h"
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #include "base/json.h"
 #include "base/scope.h"
 #include "check/picture/lanes.h"
-#include "check/validate/diff.h"
-#include "check/validate/profile.h"
+#include "check/validate/compare/diff.h"
+#include "check/validate/cover/profile.h"
 #include "emit/elf/object.h"
 #include "tools/cli.h"
 #include <stdlib.h>

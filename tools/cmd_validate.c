@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/clock.h"
 #include "base/scope.h"
-#include "check/validate/diff.h"
+#include "check/validate/compare/diff.h"
 #include "emit/elf/object.h"
 #include "tools/batch.h"
 #include "tools/bundle.h"

@@ -3,8 +3,8 @@
 #include "tools/page_job.h"
 #include "base/file.h"
 #include "check/picture/page.h"
-#include "check/validate/auto_launch.h"
-#include "check/validate/diff.h"
+#include "check/validate/search/auto_launch.h"
+#include "check/validate/compare/diff.h"
 #include "sim/machine/machine.h"
 #include <string.h>
 

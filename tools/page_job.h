@@ -4,7 +4,7 @@
 #define HEDDLE_TOOLS_PAGE_JOB_H
 #include "base/json.h"
 #include "check/picture/figures.h"
-#include "check/validate/plan.h"
+#include "check/validate/plan/plan.h"
 #include "emit/elf/binary.h"
 #include "frontend/ast.h"
 #include <stdio.h>

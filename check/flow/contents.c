@@ -202,7 +202,7 @@ static void compare_address(Compare *compare, const PtxVar *var, const PtxInit *
                       : fixup->to == BIN_TO_FUNC ? compare->binary->funcs[fixup->target].name
                       : fixup->to == BIN_TO_VAR  ? compare->binary->vars[fixup->target].name
                                                  : compare->binary->externs[fixup->target];
-    if (!fixup && func && !binary_find(compare->binary, want)) { /* check/validate/handles.h */
+    if (!fixup && func && !binary_find(compare->binary, want)) { /* check/validate/compare/handles.h */
         report(compare, NULL, var->loc, false,
                "%s at byte %u holds a number for %s, which the file does not define", name,
                init->offset_bytes, want);

@@ -3,7 +3,7 @@
 #include "base/rng.h"
 #include "check/fuzz/internal.h"
 #include "check/static/check.h"
-#include "check/validate/diff.h"
+#include "check/validate/compare/diff.h"
 #include "check/fuzz/shape.h"
 #include "emit/text/asm.h"
 #include "lower/lower.h"

@@ -4,7 +4,7 @@
 #include "check/mutate/campaign.h"
 #include "base/clock.h"
 #include "check/static/check.h"
-#include "check/validate/diff.h"
+#include "check/validate/compare/diff.h"
 #include "sim/machine/policy.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #define HEDDLE_CHECK_MUTATE_CAMPAIGN_H
 #include "check/model/model.h"
 #include "check/mutate/mutate.h"
-#include "check/validate/plan.h"
+#include "check/validate/plan/plan.h"
 #include "frontend/ast.h"
 
 typedef struct {

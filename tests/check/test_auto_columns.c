@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "check/validate/auto_flow.h"
+#include "check/validate/search/auto_flow.h"
 #include "sim/interp/interp.h"
 #include <stdio.h>
 #include <string.h>

@@ -8,9 +8,9 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "check/validate/coverage.h"
-#include "check/validate/diff.h"
-#include "check/validate/forced.h"
+#include "check/validate/cover/coverage.h"
+#include "check/validate/compare/diff.h"
+#include "check/validate/cover/forced.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -8,9 +8,9 @@
 #include <cmocka.h>
 
 #include "base/scope.h"
-#include "check/validate/edges.h"
-#include "check/validate/auto_search.h"
-#include "check/validate/plan.h"
+#include "check/validate/plan/edges.h"
+#include "check/validate/search/auto_search.h"
+#include "check/validate/plan/plan.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/scope.h"
-#include "check/validate/diff.h"
-#include "check/validate/profile.h"
+#include "check/validate/compare/diff.h"
+#include "check/validate/cover/profile.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "check/validate/diff.h"
+#include "check/validate/compare/diff.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* PTX text through validation: each kernel runs in one block of 48 threads, every 64-bit parameter a buffer.
  * Where the reference interpreter finds a defined result, free of races, the compiled code must give it.
  * SPDX-License-Identifier: MIT */
-#include "check/validate/judge.h"
+#include "check/validate/judge/judge.h"
 #include "tests/fuzz/fuzz.h"
 #include "tools/driver.h"
 

@@ -1,6 +1,6 @@
 /* Launch files: an error, or a plan; its text, where it has one, is a plan again.
  * SPDX-License-Identifier: MIT */
-#include "check/validate/plan.h"
+#include "check/validate/plan/plan.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { MOST_BYTES = 1 << 20 };

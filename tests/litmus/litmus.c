@@ -15,7 +15,7 @@
  *
  * usage: litmus DIRECTORY [plain|break|mute|max] [NAME]
  * SPDX-License-Identifier: MIT */
-#include "check/validate/diff.h"
+#include "check/validate/compare/diff.h"
 #include "emit/code.h"
 #include "lower/lower.h"
 #include <stdio.h>

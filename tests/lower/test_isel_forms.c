@@ -11,7 +11,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/rng.h"
 #include "base/file.h"
-#include "check/validate/diff.h"
+#include "check/validate/compare/diff.h"
 #include "tools/driver.h"
 #include <inttypes.h>
 #include <stdio.h>

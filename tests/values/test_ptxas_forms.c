@@ -12,8 +12,8 @@
  * SPDX-License-Identifier: MIT */
 #include "check/fuzz/form_kernel.h"
 #include "base/rng.h"
-#include "check/validate/diff.h"
-#include "check/validate/edges.h"
+#include "check/validate/compare/diff.h"
+#include "check/validate/plan/edges.h"
 #include "tools/driver.h"
 #include "tests/part.h"
 #include <stdio.h>

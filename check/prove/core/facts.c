@@ -16,7 +16,7 @@
 #include "check/model/model.h"
 #include "check/prove/core/core.h"
 #include "check/static/check.h"
-#include "check/validate/judge.h"
+#include "check/validate/judge/judge.h"
 #include "frontend/named.h"
 #include <stdlib.h>
 #include <string.h>

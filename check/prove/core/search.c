@@ -14,7 +14,7 @@
 #include "base/scope.h"
 #include "check/prove/core/core.h"
 #include "check/prove/core/judge.h"
-#include "check/validate/judge.h"
+#include "check/validate/judge/judge.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

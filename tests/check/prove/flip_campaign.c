@@ -20,7 +20,7 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "check/prove/prove.h"
-#include "check/validate/diff.h"
+#include "check/validate/compare/diff.h"
 #include "frontend/gates.h"
 #include "tools/driver.h"
 #include <dirent.h>

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/rng.h"
 #include "check/prove/core/core.h"
-#include "check/validate/judge.h"
+#include "check/validate/judge/judge.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
