@@ -40,7 +40,7 @@ target_link_libraries(hd_libelf INTERFACE
   "$<IF:$<BOOL:$<TARGET_PROPERTY:LIBELF_ARCHIVE>>,${LIBELF_LIBRARIES_A},PkgConfig::LIBELF>")
 
 # libcjson and libxxhash, of which distributions have no archive: a program that is linked with archives alone (property
-# ARCHIVES_ALONE) has neither; tools/late.c says where the first is then.
+# ARCHIVES_ALONE) has neither; tools/cli/late.c says where the first is then.
 add_library(hd_shared_libraries INTERFACE)
 target_include_directories(hd_shared_libraries SYSTEM INTERFACE ${CJSON_INCLUDE_DIRS} ${XXHASH_INCLUDE_DIRS})
 target_link_libraries(hd_shared_libraries INTERFACE

@@ -1,5 +1,5 @@
 # cmake -P others.cmake OUT NM OBJECT...: words for the linker, by which every command of these objects but compile, and
-# what is said of commands, is cli_full_program (tools/cli.h): with them goes all that only they want.
+# what is said of commands, is cli_full_program (tools/cli/cli.h): with them goes all that only they want.
 # SPDX-License-Identifier: MIT
 set(objects "")
 foreach(k RANGE 5 ${CMAKE_ARGC})

@@ -145,14 +145,14 @@ for path, lines in sources():
     total[1] += len(re.findall(r"\b[a-eg-hj-z]->", code)) - len(re.findall(r"\bb->", code))
 
 # An option that nobody reads does nothing: what the keys set is read in another file.
-keys = (top / "tools/options.c").read_text()
+keys = (top / "tools/options/options.c").read_text()
 others = "\n".join(path.read_text() for folder in ("tools", "check", "emit", "sim", "lower", "learn") for path in (top / folder).rglob("*.c")
                    if path.name != "options.c" or path.parent.name != "tools")
 fields = {found[1]: found.start() for found in re.finditer(r"\bsettings->(?:\w+\.)*(\w+) \|?= ", keys)}
 for name, at in fields.items():
     if not re.search(rf"(?:\.|->){name}\b", others):
         line = keys[:at].count("\n") + 1
-        errors.append(f"tools/options.c:{line}: {name} is set, and no other file reads it")
+        errors.append(f"tools/options/options.c:{line}: {name} is set, and no other file reads it")
 if len(fields) < 60:
     errors.append("the fields that options set are not found")
 

@@ -18,7 +18,7 @@
 #include "emit/elf/binary.h"
 #include "sim/machine/machine.h"
 #include "tests/part.h"
-#include "tools/driver.h"
+#include "tools/work/driver.h"
 #include <fenv.h>
 #include <inttypes.h>
 #include <math.h>

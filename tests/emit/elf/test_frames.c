@@ -12,7 +12,7 @@
 #include "check/fuzz/internal.h"
 #include "emit/elf/image.h"
 #include "sim/machine/machine.h"
-#include "tools/driver.h"
+#include "tools/work/driver.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

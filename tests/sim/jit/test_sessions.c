@@ -5,7 +5,7 @@
 #include "emit/elf/binary.h"
 #include "sim/machine/machine.h"
 #include "sim/machine/policy.h"
-#include "tools/driver.h"
+#include "tools/work/driver.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
