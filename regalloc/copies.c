@@ -3,11 +3,10 @@
  * scratch register that colouring found (the sources behind those that are copied) or, without one, by
  * exchanging two registers with three XORs. Out: no pseudo operation but the frame's.
  * SPDX-License-Identifier: MIT */
+#include "isa/machine/luts.h"
 #include "regalloc/regalloc.h"
 #include "ir/pass.h"
 #include <string.h>
-
-enum { LUT_A = 0xf0, LUT_A_XOR_B = 0x3c };
 
 typedef struct {
     Function *f;
@@ -146,10 +145,10 @@ static bool emit_move(Emit *e, Operand dst, Operand src) {
 static void xor_into(Emit *e, Operand a, Operand b) { /* a ^= b */
     static const uint16_t ops[RF_B] = {OT_LOP3, OT_PLOP3, OT_ULOP3, OT_UPLOP3};
     Inst *i = emit(e, ops[a.file]);
-    i->mods = a.file == RF_R    ? MSET(LOP3, lut, LUT_A_XOR_B)
-              : a.file == RF_P  ? MSET(PLOP3, lut, LUT_A_XOR_B)
-              : a.file == RF_UR ? MSET(ULOP3, lut, LUT_A_XOR_B)
-                                : MSET(UPLOP3, lut, LUT_A_XOR_B);
+    i->mods = a.file == RF_R    ? MSET(LOP3, lut, LUT_XOR)
+              : a.file == RF_P  ? MSET(PLOP3, lut, LUT_XOR)
+              : a.file == RF_UR ? MSET(ULOP3, lut, LUT_XOR)
+                                : MSET(UPLOP3, lut, LUT_XOR);
     *ir_dst(e->f, i, 0) = a;
     *ir_src(e->f, i, 0) = a;
     *ir_src(e->f, i, 1) = b;

@@ -15,9 +15,8 @@
  *
  * The operations are known by name: these
  * words are the meaning. SPDX-License-Identifier: MIT */
+#include "isa/machine/luts.h"
 #include "check/flow/question.h"
-
-enum { LUT_LACKS = 0x0c };
 
 static bool is_reg(Operand o, unsigned file, uint32_t value) {
     return o.kind == OPK_REG && o.file == file && o.value == value && !o.mods;

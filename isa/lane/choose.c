@@ -1,5 +1,6 @@
 /* See choose.h. It asks for operations by name: what the modifiers of each mean stands here, and nowhere
  * else. SPDX-License-Identifier: MIT */
+#include "isa/machine/luts.h"
 #include "isa/lane/choose.h"
 
 LaneSource lane_source(const Target *target, const MachInst *in, unsigned i) {
@@ -69,7 +70,7 @@ static LaneInt lop3(uint32_t lut, bool pand, bool predicate, LaneMods *mods, uin
     lane_table_anf(lut, mods->anf);
     *bop = pand ? BoolOp_AND : BoolOp_OR;
     if (predicate)
-        return lut == 0xc0 ? LANE_INT_lop_and_pred : LANE_INT_lop_any_pred;
+        return lut == LUT_AND ? LANE_INT_lop_and_pred : LANE_INT_lop_any_pred;
     for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].lut == lut)
             return (LaneInt)known[i].row;

@@ -16,13 +16,11 @@
  * has no other use (so it is dead afterwards: dce), no guard and no second result. A form that no opcode
  * takes is not made. Operations are asked for by name: each pair is a rule of what the two compute.
  * SPDX-License-Identifier: MIT */
+#include "isa/machine/luts.h"
 #include "lower/opt/opt.h"
 #include "lower/passes.h"
 
 enum {
-    LUT_AND = 0xc0, /* of ra and rb, of LOP3 */
-    LUT_OR = 0xfc,
-    LUT_XOR = 0x3c,
     NEAR = 16, /* instructions between the two halves of a sum */
     SHIFT_SIGN = MSET(SHF, type, ShfType_S32) | MSET(SHF, dir, ShfDir_R) | MSET(SHF, hi, 1)
 };
@@ -229,7 +227,7 @@ static bool sum_of_product(Combine *combine, unsigned at, const Inst *i) {
 /* x >> 8 n & 0xff: byte n of x. */
 static bool byte_of_word(Combine *combine, unsigned at, const Inst *i) {
     Operand mask = *ir_src(combine->f, i, LOP3_rb);
-    if (MGET(LOP3, lut, i->mods) != 0xc0 || MGET(LOP3, pand, i->mods) || mask.kind != OPK_IMM ||
+    if (MGET(LOP3, lut, i->mods) != LUT_AND || MGET(LOP3, pand, i->mods) || mask.kind != OPK_IMM ||
         mask.value != 0xff || mask.mods || !one_result(combine, i))
         return false;
     Operand o = *ir_src(combine->f, i, LOP3_ra);
@@ -255,8 +253,8 @@ static bool part_of_mask(const Inst *table, const Function *f, NumberPart *out) 
     Operand mask = *ir_src(f, table, LOP3_rb);
     out->of = *ir_src(f, table, LOP3_ra);
     out->size = mask.value == 0xff ? ISize_B8 : ISize_B16;
-    return MGET(LOP3, lut, table->mods) == 0xc0 && !MGET(LOP3, pand, table->mods) && mask.kind == OPK_IMM &&
-           !mask.mods && (mask.value == 0xff || mask.value == 0xffff);
+    return MGET(LOP3, lut, table->mods) == LUT_AND && !MGET(LOP3, pand, table->mods) &&
+           mask.kind == OPK_IMM && !mask.mods && (mask.value == 0xff || mask.value == 0xffff);
 }
 
 /* As byte_of_word makes it. */

@@ -9,11 +9,10 @@
  * Runs behind predication, which adds guards to comparisons (LOP3 has no second, complementary result), and
  * keeps what uniformity found: every value that remains is computed from the same operands.
  * SPDX-License-Identifier: MIT */
+#include "isa/machine/luts.h"
 #include "lower/opt/opt.h"
 #include "lower/passes.h"
 #include <string.h>
-
-enum { LUT_FIRST = 0xf0 /* PLOP3's first input */, LUT_AND = 0xc0 /* LOP3's first two */ };
 
 typedef struct {
     Function *f;
@@ -290,9 +289,9 @@ static bool plain_logic(Conditions *conds, const Inst *i) {
 static bool negation(Conditions *conds, const Inst *i) {
     Operand p = *ir_src(conds->f, i, PLOP3_pp), result = *ir_dst(conds->f, i, PLOP3_pu);
     unsigned lut = MGET(PLOP3, lut, i->mods);
-    if ((lut != LUT_FIRST && lut != (LUT_FIRST ^ 0xff)) || !opt_scalar(p) || !conds->negatable[result.value])
+    if ((lut != LUT_A && lut != (LUT_A ^ 0xff)) || !opt_scalar(p) || !conds->negatable[result.value])
         return false;
-    conds->instead[result.value] = lut == LUT_FIRST ? p : negated(p);
+    conds->instead[result.value] = lut == LUT_A ? p : negated(p);
     conds->uses[p.value] += conds->uses[result.value] - 1;
     return true;
 }

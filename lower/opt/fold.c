@@ -4,13 +4,12 @@
  * fixed registers, implicit operands of calls and the sources of phis stay as they are. Floating-point values
  * are not computed here. It asks by name for operations of which it knows a rule: where bits of a result come
  * from, what an address is the sum of. SPDX-License-Identifier: MIT */
+#include "isa/machine/luts.h"
 #include "ir/cfg.h"
 #include "isa/lane/choose.h"
 #include "lower/opt/opt.h"
 #include "lower/passes.h"
 #include <string.h>
-
-enum { LUT_AND = 0xc0 /* LOP3 of its first two operands */ };
 
 typedef struct {
     Function *f;

@@ -10,6 +10,7 @@
  *
  * Inst.aux while a region is worked on: PA_SIDE, PA_SIDE + 1 and the bits below.
  * SPDX-License-Identifier: MIT */
+#include "isa/machine/luts.h"
 #include "lower/opt/opt.h"
 #include "lower/predicate/predicate.h"
 #include <string.h>
@@ -248,8 +249,6 @@ static Operand table(Conv *conv, unsigned lut, Operand a, Operand b, Operand thi
     return d;
 }
 
-enum { LUT_AND = 0xc0, LUT_CHOOSE = 0xca /* a ? b : c */, LUT_THIRD = 0xaa };
-
 /* Make h false in lanes that do not take the side, by a change of its definition. */
 static bool and_into(Conv *conv, uint32_t head) {
     Inst *i = def_of(conv->f, head);
@@ -266,7 +265,7 @@ static bool and_into(Conv *conv, uint32_t head) {
     i->aux |= PA_ANDED;
     if (i->op == OT_PLOP3) {
         *ir_src(conv->f, i, PLOP3_pr) = conv->g;
-        i->mods = MPUT(PLOP3, lut, i->mods, MGET(PLOP3, lut, i->mods) & LUT_THIRD);
+        i->mods = MPUT(PLOP3, lut, i->mods, MGET(PLOP3, lut, i->mods) & LUT_C);
     } else
         *ir_src(conv->f, i, isa_traits(i->op)->combines_src) = conv->g;
     return true;
@@ -284,7 +283,7 @@ static Operand complement(Conv *conv, uint32_t head) {
         ir_value(conv->f, (ValId){d.value})->block = conv->region->head;
         Inst *i = ir_inst(conv->f, id);
         if (i->op == OT_PLOP3)
-            i->mods = MPUT(PLOP3, lut2, i->mods, ~MGET(PLOP3, lut, i->mods) & LUT_THIRD);
+            i->mods = MPUT(PLOP3, lut2, i->mods, ~MGET(PLOP3, lut, i->mods) & LUT_C);
     }
     return *ir_dst(conv->f, ir_inst(conv->f, id), other);
 }

@@ -3,14 +3,13 @@
  * needed. What is alone and may fault, has effects or reads what lanes of the other side never wrote gets its
  * side's guard; what only the join wants stays behind one branch at the end, for predication to decide.
  * SPDX-License-Identifier: MIT */
+#include "isa/machine/luts.h"
 #include "lower/opt/opt.h"
 #include "lower/predicate/meld.h"
 #include <string.h>
 
 enum {
-    LUT_AND = 0xc0,
-    LUT_CHOOSE = 0xca, /* a ? b : c */
-    WA_PARTIAL = 1     /* Inst.aux: its results are undefined in lanes of the other side */
+    WA_PARTIAL = 1 /* Inst.aux: its results are undefined in lanes of the other side */
 };
 
 static Inst *def_of(Function *f, uint32_t v) { return v ? ir_inst(f, ir_value(f, (ValId){v})->def) : NULL; }

@@ -16,11 +16,12 @@
  * the same mask, and what stands between, is done on both ways. The fast way has copies: they are IF_SYNC no
  * more, for they need nothing.
  * SPDX-License-Identifier: MIT */
+#include "isa/machine/luts.h"
 #include "lower/reconverge/ask.h"
 #include "lower/select/isel.h"
 #include <string.h>
 
-enum { LUT_LACKS = 0x0c /* ~a & b */, MOST_BETWEEN = 48, MOST_VALUES = 128 };
+enum { MOST_BETWEEN = 48, MOST_VALUES = 128 };
 
 typedef struct {
     Function *f;
@@ -193,13 +194,7 @@ static void put_question(ReconvPlace *p, Operand mask, BlockId fast, BlockId slo
         ir_set_dst(f, who, VOTE_rd, same);
         ir_set_src(f, who, VOTE_pp, op_pt());
     }
-    InstId lacks = reconv_place_op(p, OT_LOP3);
-    ir_inst(f, lacks)->mods = MSET(LOP3, lut, LUT_LACKS);
-    ir_set_dst(f, lacks, LOP3_pu, no);
-    ir_set_src(f, lacks, LOP3_ra, same);
-    ir_set_src(f, lacks, LOP3_rb, mask);
-    ir_set_src(f, lacks, LOP3_rc, op_rz());
-    ir_set_src(f, lacks, LOP3_pp, op_pf());
+    reconv_place_masks(p, LUT_LACKS, LOP3_pu, no, same, mask);
     if (differ) {
         Operand one = reconv_value(f, RF_P);
         InstId any = reconv_place_op(p, OT_VOTE);

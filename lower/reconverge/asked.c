@@ -13,11 +13,10 @@
  *
  * No other collective without WARPSYNC is new: all that were not there before the pass are questions, fast
  * ways, or ask who is here. SPDX-License-Identifier: MIT */
+#include "isa/machine/luts.h"
 #include "lower/reconverge/ask.h"
 #include <stdio.h>
 #include <string.h>
-
-enum { LUT_LACKS = 0x0c /* ~a & b */, LUT_BOTH = 0xc0 /* a & b */ };
 
 typedef struct {
     const IrModule *m;
@@ -124,7 +123,7 @@ static bool only_masked(Asked *asked, uint32_t value, Operand mask, unsigned hop
             if (!reads)
                 continue;
             bool takes_part =
-                i->op == OT_LOP3 && MGET(LOP3, lut, i->mods) == LUT_BOTH &&
+                i->op == OT_LOP3 && MGET(LOP3, lut, i->mods) == LUT_AND &&
                 ((is_one_value(*ir_src(f, i, LOP3_ra)) && same_words(*ir_src(f, i, LOP3_rb), mask)) ||
                  (is_one_value(*ir_src(f, i, LOP3_rb)) && same_words(*ir_src(f, i, LOP3_ra), mask)));
             if (!takes_part &&

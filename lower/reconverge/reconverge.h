@@ -221,8 +221,11 @@ typedef struct {
 } ReconvPlace;
 InstId reconv_place_inst(ReconvPlace *place, unsigned op, unsigned ndst, unsigned nsrc);
 InstId reconv_place_op(ReconvPlace *place, unsigned op); /* with the operands of the optype */
-Operand reconv_value(Function *f, RegFile file);         /* a new one */
-Operand reconv_fixed_value(Function *f, int reg);        /* in register R`reg` */
+/* LOP3 of two masks of lanes; slot: LOP3_rd for the word, or LOP3_pu for whether it names any lane. lut: of
+ * isa/machine/luts.h. */
+void reconv_place_masks(ReconvPlace *place, unsigned lut, unsigned slot, Operand to, Operand a, Operand b);
+Operand reconv_value(Function *f, RegFile file);  /* a new one */
+Operand reconv_fixed_value(Function *f, int reg); /* in register R`reg` */
 
 /* The function in which lanes wait until all of their mask are there (lower/reconverge/gather.c). */
 Function *reconv_make_gather(IrModule *module);

@@ -16,18 +16,16 @@
  *                              %d = SEL 0, %s, %l          %q = PLOP3 !%l
  *
  * REDUX stays as it is. SPDX-License-Identifier: MIT */
+#include "isa/machine/luts.h"
 #include "lower/select/isel.h"
 #include "lower/reconverge/reconverge.h"
 
-enum { LUT_BOTH = 0xc0 };
-
-/* What a lane's mask names of the word; slot: LOP3_rd, or LOP3_pu for whether that is any. */
-static void put_both(ReconvPlace *p, unsigned slot, Operand to, Operand all, Operand mask) {
+void reconv_place_masks(ReconvPlace *p, unsigned lut, unsigned slot, Operand to, Operand a, Operand b) {
     InstId id = reconv_place_op(p, OT_LOP3);
-    ir_inst(p->f, id)->mods = MSET(LOP3, lut, LUT_BOTH);
+    ir_inst(p->f, id)->mods = MSET(LOP3, lut, lut);
     ir_set_dst(p->f, id, slot, to);
-    ir_set_src(p->f, id, LOP3_ra, all);
-    ir_set_src(p->f, id, LOP3_rb, mask);
+    ir_set_src(p->f, id, LOP3_ra, a);
+    ir_set_src(p->f, id, LOP3_rb, b);
     ir_set_src(p->f, id, LOP3_rc, op_rz());
     ir_set_src(p->f, id, LOP3_pp, op_pf());
 }
@@ -61,11 +59,11 @@ static bool mask_vote(ReconvPlace *p, InstId vote, Operand mask) {
     ir_set_dst(f, vote, VOTE_rd, all);
     ir_set_dst(f, vote, VOTE_pu, op_none());
     if (wants_word) {
-        put_both(p, LOP3_rd, word, all, mask);
+        reconv_place_masks(p, LUT_AND, LOP3_rd, word, all, mask);
     } else if (op == VoteOp_ANY) {
-        put_both(p, LOP3_pu, said, all, mask);
+        reconv_place_masks(p, LUT_AND, LOP3_pu, said, all, mask);
     } else {
-        put_both(p, LOP3_rd, part, all, mask);
+        reconv_place_masks(p, LUT_AND, LOP3_rd, part, all, mask);
         put_is_zero(p, said, part);
     }
     return true;
@@ -78,7 +76,7 @@ static bool mask_match(ReconvPlace *p, InstId match, Operand mask) {
         return false;
     Operand all = reconv_value(f, RF_R);
     ir_set_dst(f, match, MATCH_rd, all);
-    put_both(p, LOP3_rd, word, all, mask);
+    reconv_place_masks(p, LUT_AND, LOP3_rd, word, all, mask);
     return true;
 }
 
@@ -104,7 +102,7 @@ static InstId put_like(ReconvPlace *p, InstId of, unsigned op, uint32_t mods, Op
 }
 
 static void put_not_both(ReconvPlace *p, Operand to, Operand one, Operand other) {
-    enum { LUT_NOT_BOTH = 0x3f };
+    enum { LUT_NOT_BOTH = LUT_ALL & ~(LUT_A & LUT_B) };
     InstId id = reconv_place_op(p, OT_PLOP3);
     ir_inst(p->f, id)->mods = MSET(PLOP3, lut, LUT_NOT_BOTH);
     ir_set_dst(p->f, id, PLOP3_pu, to);
@@ -125,7 +123,6 @@ static void divide_uni(ReconvPlace *p, InstId vote, Operand mask) {
 }
 
 static void divide_match(ReconvPlace *p, InstId match, Operand mask) {
-    enum { LUT_LACKS = 0x0c /* ~a & b */ };
     Function *f = p->f;
     Operand word = *ir_dst(f, ir_inst(f, match), MATCH_rd), same = *ir_dst(f, ir_inst(f, match), MATCH_pu),
             alike = reconv_value(f, RF_R), here = reconv_value(f, RF_R), other = reconv_value(f, RF_P);
@@ -134,13 +131,7 @@ static void divide_match(ReconvPlace *p, InstId match, Operand mask) {
     ir_set_dst(f, match, MATCH_rd, alike);
     ir_set_dst(f, match, MATCH_pu, op_none());
     ir_set_dst(f, put_like(p, match, OT_VOTE, MSET(VOTE, op, VoteOp_ANY), op_pt(), mask), VOTE_rd, here);
-    InstId lacks = reconv_place_op(p, OT_LOP3);
-    ir_inst(f, lacks)->mods = MSET(LOP3, lut, LUT_LACKS);
-    ir_set_dst(f, lacks, LOP3_pu, other);
-    ir_set_src(f, lacks, LOP3_ra, alike);
-    ir_set_src(f, lacks, LOP3_rb, here);
-    ir_set_src(f, lacks, LOP3_rc, op_rz());
-    ir_set_src(f, lacks, LOP3_pp, op_pf());
+    reconv_place_masks(p, LUT_LACKS, LOP3_pu, other, alike, here);
     if (word.kind == OPK_VAL) {
         InstId sel = reconv_place_op(p, OT_SEL);
         ir_set_dst(f, sel, SEL_rd, word);

@@ -148,7 +148,7 @@ bool isel_fminmax(Sel *s, const PtxInsn *in) {
 
 /* .xorsign.abs: of the magnitudes, with the sign of the product; a NaN stays the canonical one. */
 bool isel_fminmax_xorsign(Sel *s, const PtxInsn *in) {
-    enum { LUT_XOR_A_C_AND_B = 0x48 };
+    enum { LUT_XOR_A_C_AND_B = (LUT_A ^ LUT_C) & LUT_B };
     if (nan_form_missing(s, in))
         return sel_error(s, ".NaN needs instructions of sm_80");
     Operand a = sel_value(s, sel_src32(s, &in->operands[1])),
@@ -399,7 +399,7 @@ bool isel_testp(Sel *s, const PtxInsn *in) {
 bool isel_copysign(Sel *s, const PtxInsn *in) { /* sign of the first, magnitude of the second */
     unsigned bytes = ptx_type_bytes(sel_type(in));
     Wide a = sel_src(s, &in->operands[1], bytes), b = sel_src(s, &in->operands[2], bytes);
-    enum { LUT_B_C_A = 0xb8 }; /* b ? c : a */
+    enum { LUT_B_C_A = (LUT_B & LUT_C) | (~LUT_B & LUT_A) };
     Operand sign = sel_value(s, a.w[a.n - 1]), magnitude = sel_value(s, b.w[b.n - 1]);
     b.w[b.n - 1] = sel_lop(s, LUT_B_C_A, sign, op_imm(0x7fffffff), magnitude);
     sel_write(s, &in->operands[0], sel_type(in), b);

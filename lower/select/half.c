@@ -101,7 +101,11 @@ bool isel_hminmax(Sel *sel, const PtxInsn *in) {
 /* .xorsign.abs: of the magnitudes, with the sign of the product. A half that is a NaN is the canonical
  * 0x7fff, the only one from which adding one reaches the sign bit, and stays it. */
 bool isel_hminmax_xorsign(Sel *sel, const PtxInsn *in) {
-    enum { LUT_A_XOR_B_AND_NOT_C = 0x14, LUT_A_AND_B_OR_C = 0xea, ONES = 0x00010001 };
+    enum {
+        LUT_A_XOR_B_AND_NOT_C = (LUT_A ^ LUT_B) & ~LUT_C,
+        LUT_A_AND_B_OR_C = (LUT_A & LUT_B) | LUT_C,
+        ONES = 0x00010001
+    };
     if (hmnmx_missing(sel))
         return false;
     Operand a = sel_value(sel, src(sel, in, 1)), b = sel_value(sel, src(sel, in, 2));

@@ -418,9 +418,9 @@ bool isel_bfe(Sel *s, const PtxInsn *in) {
 
 /* mask ? x : b, bit by bit */
 static Operand merge_bits(Sel *s, Operand mask, Operand x, Operand b) {
-    enum { LUT_SEL_B_A_C = 0xe2 };
+    enum { LUT_SEL_B_A_C = (LUT_B & LUT_A) | (~LUT_B & LUT_C) };
     if (mask.kind != OPK_IMM)
-        return sel_lop(s, LUT_SEL_A_B_C, mask, x, b);
+        return sel_lop(s, LUT_CHOOSE, mask, x, b);
     if (mask.value == 0 || mask.value == UINT32_MAX)
         return mask.value ? x : b;
     return sel_lop(s, LUT_SEL_B_A_C, op_is_imm(x, 0) ? op_rz() : x, mask, b);

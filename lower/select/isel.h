@@ -9,6 +9,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_LOWER_SELECT_ISEL_H
 #define HEDDLE_LOWER_SELECT_ISEL_H
+#include "isa/machine/luts.h"
 #include "frontend/shared_layout.h"
 #include "isa/machine/abi.h"
 #include "isa/machine/banks.h"
@@ -240,13 +241,6 @@ Operand sel_imad(Sel *sel, Operand a, Operand b, Operand c);
 Wide sel_imad_wide(Sel *sel, bool is_signed, Operand a, Operand b, Wide *wide); /* c may be NULL */
 Operand sel_imad_hi(Sel *sel, bool is_signed, Operand a, Operand b); /* the high word of the product */
 Operand sel_lop(Sel *sel, unsigned lut, Operand a, Operand b, Operand c);
-enum {
-    LUT_AND = 0xc0,
-    LUT_OR = 0xfc,
-    LUT_XOR = 0x3c,
-    LUT_NOT_A = 0x0f,
-    LUT_SEL_A_B_C = 0xca /* a ? b : c */
-};
 Operand sel_and(Sel *sel, Operand a, Operand b);
 Operand sel_or(Sel *sel, Operand a, Operand b);
 Operand sel_xor(Sel *sel, Operand a, Operand b);

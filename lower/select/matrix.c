@@ -104,7 +104,7 @@ static void dmma(Sel *sel, const SelProduct *product, const Operand *a, const Op
 
 /* s + c, or what is nearest to it. */
 Operand sel_saturating_sum(Sel *sel, Operand s, Operand c) {
-    enum { LUT_BOTH_DIFFER = 0x42 }; /* (a ^ c) & (b ^ c) */
+    enum { LUT_BOTH_DIFFER = (LUT_A ^ LUT_C) & (LUT_B ^ LUT_C) };
     Operand sum = sel_iadd(sel, s, c);
     Operand over = sel_isetp(sel, true, ICmp_LT, sel_lop(sel, LUT_BOTH_DIFFER, s, c, sum), op_imm(0));
     Operand most = sel_xor(sel, sel_shr(sel, true, c, op_imm(31)), op_imm(INT32_MAX));

@@ -499,7 +499,7 @@ static bool word_store(Sel *s, const PtxInsn *in, uint32_t first, uint32_t at, u
             uint32_t mask = (eb == 1 ? 0xffu : 0xffffu) << 8 * (at % 4);
             Operand x = sel_shl(s, sel_value(s, v.w[0]), op_imm(8 * (at % 4)));
             Operand old = read_word(s, first + at / 4);
-            enum { LUT_B_A_C = 0xe2 }; /* b ? a : c */
+            enum { LUT_B_A_C = (LUT_B & LUT_A) | (~LUT_B & LUT_C) };
             v.w[0] = sel_lop(s, LUT_B_A_C, x, op_imm(mask), old);
         }
         for (unsigned c = 0; c < v.n; c++)

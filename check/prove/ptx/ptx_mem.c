@@ -1,5 +1,6 @@
 /* Moves, memory, barriers, collectives and calls of PTX, for one thread. PTX ISA 9.7.9, 9.7.12, 9.7.13.
  * SPDX-License-Identifier: MIT */
+#include "isa/machine/luts.h"
 #include "check/prove/ptx/ptx.h"
 #include "frontend/param_layout.h"
 #include "frontend/sregs.h"
@@ -521,11 +522,9 @@ bool prove_ptx_membar(Ptx *ptx) {
     return true;
 }
 Term *prove_voted(Terms *ts, Term *what, Term *lanes) {
-    enum { LUT_BOTH = 0xc0 };
-    return t_lop3(ts, LUT_BOTH, t_app(ts, TO_RESULT, 32, 0, NULL, &what, 1), lanes, ts->zero);
+    return t_lop3(ts, LUT_AND, t_app(ts, TO_RESULT, 32, 0, NULL, &what, 1), lanes, ts->zero);
 }
 Term *prove_all_alike(Terms *ts, Term *alike, Term *here) {
-    enum { LUT_LACKS = 0x0c };
     return t_eq(ts, t_lop3(ts, LUT_LACKS, alike, here, ts->zero), ts->zero);
 }
 static Term *vote(Ptx *ptx, Term *says, Term *lanes) {
