@@ -82,6 +82,15 @@ static Term *address_in_bank(Mach *mach, uint32_t offset) {
     return half ? t_hi(ts, address) : t_lo(ts, address);
 }
 
+/* The launch's bank ends with the kernel's parameters, and a function of its own has none of those. */
+void mach_in_launch_bank(Mach *mach, uint32_t offset) {
+    const BinFunc *func = mach->prover->bf;
+    uint32_t end = func->is_entry ? (func->param_base + func->param_bytes + 3u) & ~3u
+                                  : isa_target_info(mach->prover->flow->bin->target)->param_base_bytes;
+    if (offset >= end)
+        mach_fault(mach, "constant bank 0 is read out of range");
+}
+
 Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset) {
     Prover *prover = mach->prover;
     Terms *ts = &prover->ts;
@@ -114,8 +123,7 @@ Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset) {
         if (texture->func == prover->func && texture->offset_bytes == offset && !texture->is_param)
             return prove_texture_handle(prover, texture->name, texture->is_surface);
     }
-    if (prover->bf->is_entry && offset >= ((prover->bf->param_base + prover->bf->param_bytes + 3u) & ~3u))
-        mach_fault(mach, "constant bank 0 is read out of range");
+    mach_in_launch_bank(mach, offset);
     if (offset >= ti->param_base_bytes)
         return prove_param(prover, offset - ti->param_base_bytes, 4);
     static const char xyz[] = "xyz";

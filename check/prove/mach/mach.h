@@ -48,6 +48,7 @@ void mach_fault(Mach *mach, const char *why);
 Term *mach_get(Mach *mach, uint32_t loc);
 void mach_set(Mach *mach, uint32_t loc, Term *v);                  /* under the guard */
 Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset_bytes); /* a word of a constant bank */
+void mach_in_launch_bank(Mach *mach, uint32_t offset_bytes);       /* else unknown */
 Term *mach_pred(Mach *mach, Operand o);
 Term *mach_shared_size(Mach *mach);                  /* of a block, the system's part included */
 Term *mach_plain_pred(Mach *mach, Operand o);        /* the same, whatever the path */

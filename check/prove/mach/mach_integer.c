@@ -135,7 +135,7 @@ static Term *with_low(Terms *ts, Term *less, Term *equal, Term *low) {
 static void isetp(Mach *mach, unsigned cmp, bool sign, unsigned bop, bool ext) {
     Terms *ts = &mach->prover->ts;
     mach_cares(mach, bop);
-    Term *a = mach_word(mach, 0, 0), *b = mach_word(mach, 1, 0), *low = mach_pred_at(mach, 3);
+    Term *a = mach_word(mach, 0, 0), *b = mach_word(mach, 1, 0), *low = ext ? mach_pred_at(mach, 3) : NULL;
     Term *eq = t_eq(ts, a, b), *lt = sign ? t_slt(ts, a, b) : t_ult(ts, a, b),
          *gt = sign ? t_slt(ts, b, a) : t_ult(ts, b, a);
     Term *le = t_not(ts, gt), *ge = t_not(ts, lt), *r = ts->falsity;

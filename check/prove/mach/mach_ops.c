@@ -285,9 +285,10 @@ static void load_const(Mach *mach, unsigned sz) {
             v = prove_const3(prover, at, each, sign);
         else if (bank == CONST_BANK_LAUNCH && !t_is_const(at))
             v = prove_param_at(prover, at, each);
-        else if (bank == CONST_BANK_LAUNCH && t_is_const(at) && at->k >= base)
+        else if (bank == CONST_BANK_LAUNCH && t_is_const(at) && at->k >= base) {
+            mach_in_launch_bank(mach, (uint32_t)at->k);
             v = prove_param(prover, at->k - base, each);
-        else if (t_is_const(at) && each == 4)
+        } else if (t_is_const(at) && each == 4)
             v = mach_cmem(mach, bank, (uint32_t)at->k);
         else
             mach_fault(mach, "an indexed constant bank is not modelled");
@@ -721,9 +722,17 @@ static bool other(Mach *mach) {
     }
 }
 
-static bool is_default(const MachInst *in, Operand operand) {
-    if (isa_traits(in->optype)->space && operand.mods & OPM_NOT) /* of arithmetic, !PT may mean no carry */
-        return false;
+/* A source as its row of the encoding has it where the text names none: PT here, !PT there. */
+static bool is_as_unnamed(const Target *target, const MachInst *in, unsigned slot) {
+    MachInst unnamed = *in;
+    uint64_t word[2], other[2];
+    char error[ISA_ERROR_BYTES];
+    unnamed.src[slot] = (Operand){.kind = OPK_NONE};
+    return isa_encode(target, in, word, error) && isa_encode(target, &unnamed, other, error) &&
+           memcmp(word, other, sizeof word) == 0;
+}
+
+static bool says_nothing(Operand operand) {
     switch (operand.kind) {
     case OPK_NONE: return true;
     case OPK_IMM: return operand.value == 0;
@@ -735,6 +744,11 @@ static bool is_default(const MachInst *in, Operand operand) {
     default: return false;
     }
 }
+static bool is_default(const Target *target, const MachInst *in, unsigned slot) {
+    Operand operand = in->src[slot];
+    bool predicate = operand.kind == OPK_REG && (operand.file == RF_P || operand.file == RF_UP);
+    return says_nothing(operand) && (!predicate || is_as_unnamed(target, in, slot));
+}
 
 /* What no model looked at must say nothing: modifiers and sources have their defaults, and a result that
  * nobody wrote goes nowhere. */
@@ -744,11 +758,11 @@ static void check_unlooked(Mach *mach) {
         mach_fault(mach, term_name(&mach->prover->ts, "a modifier of %s is not modelled",
                                    isa_optype_name(in->optype)));
     for (unsigned i = 0; i < in->nsrc; i++)
-        if (!(mach->looked_src >> i & 1) && !is_default(in, in->src[i]))
+        if (!(mach->looked_src >> i & 1) && !is_default(mach->prover->flow->bin->target, in, i))
             mach_fault(mach, term_name(&mach->prover->ts, "an operand of %s is not modelled",
                                        isa_optype_name(in->optype)));
     for (unsigned i = 0; i < in->ndst; i++)
-        if (!(mach->written >> i & 1) && !is_default(in, in->dst[i]))
+        if (!(mach->written >> i & 1) && !says_nothing(in->dst[i]))
             mach_fault(mach, term_name(&mach->prover->ts, "a result of %s is not modelled",
                                        isa_optype_name(in->optype)));
 }

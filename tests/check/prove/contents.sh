@@ -47,6 +47,10 @@ data 0700000008000000   # .const pair
 edit data sm_80 's/"spare"/"spars"/' 5 # no code names it, and compilers may leave it out
 edit data sm_80 's/\(__symbol.\)"spare"/\1"tab"/' 5
 edit misaligned bru1 's/c\[0x0\]\[0x168\]/c[0x0][0x169]/' 5
+# a word that nobody uses: a parameter, behind the parameters, far behind them
+for word in 160:0 168:5 7ff8:5; do
+    edit behind sm_80 "s/R-:W-:-:S..\(.*\)EXIT ;/R-:W0:-:S01\1LDC R0, c[0x0][0x${word%:*}] ;/; s/R-:W-:[-Y]:S..\(.*\)BRA .*;/R-:W-:-:S05\1EXIT ;/" "${word#*:}"
+done
 edit address sm_80 's/\(LDG.E [^[]*\)\[R\([0-9]*\).64\]/\1[R\2.U32+URZ]/' 4
 edit widened bru1 's/STG.E \(.*\), R\([0-9]*\) ;/STG.E.64 \1, R\2 ;/' 4
 # the kernel's frame ends where the callee's variables are not aligned any more
