@@ -149,7 +149,7 @@ static bool same_guard(const BinFlow *flow, const BinBlock *block, uint32_t i, u
     Operand one = flow->insts[i].guard, two = flow->insts[k].guard;
     if (one.kind != two.kind || one.file != two.file || one.mods != two.mods || one.value == two.value)
         return one.kind == two.kind && one.file == two.file && one.mods == two.mods;
-    unsigned slots[2];
+    unsigned slots[2] = {0}; /* gcc 14 does not see that both are set where both places are found */
     uint32_t at[2] = {predicate_writer(flow, block, i, one, &slots[0]),
                       predicate_writer(flow, block, k, two, &slots[1])};
     if (at[0] == NONE || at[1] == NONE || slots[0] != slots[1])
