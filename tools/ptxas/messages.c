@@ -166,6 +166,32 @@ static uint32_t line_of_statement(const DiagRecord *record) {
     return line;
 }
 
+/* Where the three numbers of a directive end, or what stands behind fewer: only that says that no more come.
+ */
+static uint32_t line_of_list_end(const DiagRecord *record) {
+    const char *text = record->source ? record->source->text : NULL;
+    if (!text || !record->loc.i)
+        return record->line;
+    const char *at = text + record->loc.i - 1;
+    while (at > text && at[-1] != '.' && at[-1] != '\n') /* of the directive's name, or a number behind it */
+        at--;
+    at += strcspn(at, " \t\r\n");
+    unsigned numbers = 0;
+    for (bool more = true; more && numbers < 3; numbers++) {
+        at += strspn(at, " \t\r\n");
+        at += strcspn(at, " \t\r\n,.{;");
+        const char *next = at + strspn(at, " \t\r\n");
+        more = *next == ',';
+        if (more)
+            at = next + 1;
+        else if (numbers < 2)
+            at = next;
+    }
+    uint32_t line, column;
+    source_position(record->source, (SrcLoc){(uint32_t)(at - text) + 1}, &line, &column);
+    return line;
+}
+
 static uint32_t last_line(const Source *source) {
     uint32_t line, column;
     source_position(source, (SrcLoc){(uint32_t)source->size_bytes + 1}, &line, &column);
@@ -213,6 +239,8 @@ static void on_record(void *user, const DiagRecord *record) {
     }
     if (message.class == MSG_AT_END && record->source && record->source->text)
         message.line = last_line(record->source);
+    if (message.class == MSG_LIST_END)
+        message.line = line_of_list_end(record);
     if (message.class == MSG_BODY_END)
         message.line = ptxas_body_end(record->source, record->loc);
     if (message.class == MSG_SYMBOL && in_initialiser(record)) {

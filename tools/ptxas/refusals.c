@@ -121,6 +121,12 @@ static void check_absolute(Messages *messages, const PtxModule *module, const Pt
 
 /* ---- functions ---- */
 
+/* Of a directive of the function, behind its name. */
+static uint32_t line_of_directive(const PtxModule *module, const PtxFunc *f, const char *name) {
+    const char *text = module->source.text, *at = text && f->loc.i ? strstr(text + f->loc.i - 1, name) : NULL;
+    return ptx_loc_line(module, at ? (SrcLoc){(uint32_t)(at - text) + 1} : f->loc);
+}
+
 static void check_kernel(Messages *messages, const PtxModule *module, const PtxFunc *f) {
     const char *name = str_text(&module->strings, f->name), *file = module->source.name;
     const uint32_t last = ptxas_body_end(&module->source, f->loc);
@@ -137,7 +143,7 @@ static void check_kernel(Messages *messages, const PtxModule *module, const PtxF
                          "Entry function '%s' uses too much parameter space (0x%llx bytes, 0x%x max).", name,
                          (unsigned long long)bytes, (unsigned)PARAM_BYTES));
     if (f->maxnctapersm)
-        ptxas_line_error(messages, file, ptx_loc_line(module, f->loc),
+        ptxas_line_error(messages, file, line_of_directive(module, f, ".maxnctapersm"),
                          "Deprecated feature: '.maxnctapersm directive' not supported as of PTX version 2.1");
     if ((f->minnctapersm || f->maxnctapersm) && !f->maxntid[0] && !f->reqntid[0])
         ptxas_line_warning(messages, file, last,

@@ -194,6 +194,11 @@ static const char *fill_parts(Arena *arena, const DiagRecord *record, const char
         case 'd': part = strrchr(record->text, '.'), part = part ? part + 1 : ""; break;
         case 'f': part = record->source && record->source->name ? record->source->name : ""; break;
         case 'k': part = record->place.function ? record->place.function : ""; break;
+        case 'w': part = record->place.opcode ? record->place.opcode : ""; break;
+        case 'e':
+            part = record->place.modifiers ? strrchr(record->place.modifiers, '.') : NULL;
+            part = part ? part + 1 : "";
+            break;
         case 'm': part = modifier; break;
         case 'p':
             part = strstr(record->text, " parameter ");
@@ -232,6 +237,17 @@ static bool is_again(const DiagRecord *record, char letter, const char *word) {
     return false;
 }
 
+/* ptxas tells first that an atomic operation of such a type must say .noftz; NULL: it does, or need not. */
+static const char *lacks_noftz(Arena *arena, const DiagRecord *record, const char *type) {
+    const char *of_half = strstr(type, "f16");
+    if (!of_half || of_half > type + 1 || strstr(record->place.modifiers, ".noftz"))
+        return NULL;
+    for (unsigned k = 0; k < sizeof where_rows / sizeof *where_rows; k++)
+        if (where_rows[k].code == DIAG_E0107 && strcmp(where_rows[k].words, "one of .noftz") == 0)
+            return fill_parts(arena, record, where_rows[k].format, "");
+    return NULL;
+}
+
 /* An atomic operation that the statement's type has not. */
 static bool of_operation(Arena *arena, const DiagRecord *record, const char *word, PtxasWords *out) {
     const char *opcode = record->place.opcode, *modifiers = record->place.modifiers;
@@ -247,7 +263,10 @@ static bool of_operation(Arena *arena, const DiagRecord *record, const char *wor
             strstr(format, arena_printf(arena, "%s ", dot)) ||
             strstr(format, arena_printf(arena, " %s ", dot + 1)))
             continue;
-        *out = (PtxasWords){operation_rows[k].class, fill_parts(arena, record, format, word)};
+        const char *first = lacks_noftz(arena, record, dot + 1);
+        const char *told = fill_parts(arena, record, format, word);
+        *out =
+            (PtxasWords){operation_rows[k].class, first ? arena_printf(arena, "%s\n%s", first, told) : told};
         return true;
     }
     return false;

@@ -14,6 +14,7 @@ typedef enum { /* what messages.def says of them; OWN: there is no row */
                MSG_LATE,
                MSG_AT_END,
                MSG_BODY_END,
+               MSG_LIST_END,
                MSG_WHOLE,
                MSG_STOP,
                MSG_BOUNDED,
