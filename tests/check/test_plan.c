@@ -78,6 +78,9 @@ static void test_scalar_errors(void **state) {
         if (scalar_parse(scalar_find(rows[i][0], strlen(rows[i][0])), rows[i][1], strlen(rows[i][1]), out))
             fail_msg("accepted %s:%s", rows[i][0], rows[i][1]);
     }
+    assert_string_equal(scalar_find("i32", 3)->name, "s32");
+    assert_string_equal(scalar_find("double", 6)->name, "f64");
+    assert_null(scalar_find("i33", 3));
     assert_null(scalar_find("u33", 3));
     assert_null(scalar_find("u", 1));
 }

@@ -14,12 +14,23 @@ static const Scalar scalars[] = {
     {"f16", 2, 'f'}, {"f32", 4, 'f'}, {"f64", 8, 'f'}, {"bf16", 2, 'f'},
 };
 
+/* What C, LLVM and numpy call them. */
+static const struct {
+    const char *name, *scalar;
+} spellings[] = {
+    {"i8", "s8"},   {"i16", "s16"},      {"i32", "s32"},   {"i64", "s64"},    {"int", "s32"},
+    {"char", "s8"}, {"unsigned", "u32"}, {"float", "f32"}, {"double", "f64"}, {"half", "f16"},
+};
+
 const char scalar_names[] = "u8 to u64, s8 to s64, b8 to b64, f16, bf16, f32, f64";
 
 const Scalar *scalar_find(const char *name, size_t size_bytes) {
     for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++)
         if (strlen(scalars[i].name) == size_bytes && memcmp(scalars[i].name, name, size_bytes) == 0)
             return &scalars[i];
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
+        if (strlen(spellings[i].name) == size_bytes && memcmp(spellings[i].name, name, size_bytes) == 0)
+            return scalar_find(spellings[i].scalar, strlen(spellings[i].scalar));
     return NULL;
 }
 
