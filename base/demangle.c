@@ -74,3 +74,9 @@ bool str_is_named(Arena *arena, const char *symbol, const char *name) {
     }
     return false;
 }
+
+const char *str_list_symbol(Arena *arena, const char *list, const char *symbol) {
+    const char *plain = str_demangle(arena, symbol), *comma = *list ? ", " : "";
+    return plain ? arena_printf(arena, "%s%s%s (%s)", list, comma, symbol, plain)
+                 : arena_printf(arena, "%s%s%s", list, comma, symbol);
+}

@@ -313,7 +313,9 @@ static void names_of_the_source(void **state) {
     assert_true(str_is_named(&a, "_Z2lpPfi", "_Z2lpPfi"));
     assert_false(str_is_named(&a, "_Z2lpPfi", "_Z2lpPf"));
     assert_false(str_is_named(&a, "plain", "pl"));
+    assert_string_equal(str_list_symbol(&a, "a", "b"), "a, b");
     if (str_demangle(&a, "_Z2lpPfi")) { /* where a C++ runtime library is */
+        assert_string_equal(str_list_symbol(&a, "", "_Z2lpPfi"), "_Z2lpPfi (lp(float*, int))");
         assert_true(str_is_named(&a, "_Z2lpPfi", "lp"));
         assert_true(str_is_named(&a, "_Z2lpPfi", "lp(float*, int)"));
         assert_true(str_is_named(&a, "_Z2lpPfi", "lp( float *,int )"));
