@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,4 +161,12 @@ bool file_make_folder(const char *path, Diags *d) {
 bool file_is_program(const char *path) {
     struct stat status;
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
+}
+
+void file_place(const char *path, uint32_t line, char *out, size_t out_bytes) {
+    const char *slash = path ? strrchr(path, '/') : NULL, *name = slash ? slash + 1 : path;
+    if (out_bytes)
+        *out = 0;
+    if (name && *name && line)
+        snprintf(out, out_bytes, "%s:%" PRIu32, name, line);
 }

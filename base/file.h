@@ -20,4 +20,6 @@ bool file_write(const char *path, const void *data, size_t size_bytes, Diags *di
 bool file_make_folder(const char *path, Diags *diags);
 /* Can the file be run? A folder of the name cannot, whatever its bits. */
 bool file_is_program(const char *path);
+/* "k.cu:12": the last name of a path and a line, or "" where the line is 0 or there is no path. */
+void file_place(const char *path, uint32_t line, char *out, size_t out_bytes);
 #endif

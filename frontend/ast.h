@@ -361,6 +361,8 @@ DiagPlace ptx_place(const PtxModule *module, const PtxFunc *f, const PtxInsn *i)
 /* 1-based line of an instruction in the PTX text. */
 uint32_t ptx_line(const PtxModule *module, const PtxInsn *i);
 uint32_t ptx_loc_line(const PtxModule *module, SrcLoc loc); /* of any position in it */
+/* "k.cu:12", where a `.loc` stands before the statement, else "". */
+void ptx_source(const PtxModule *module, const PtxFunc *f, const PtxInsn *i, char *out, size_t out_bytes);
 /* Print the module as PTX text that parses to an equal module (for --emit=ptx, reduction and tests). */
 bool ptx_print(const PtxModule *module, char **text, size_t *size_bytes); /* malloc'ed */
 #endif

@@ -1,6 +1,7 @@
 /* Facts about PTX types, opcodes and special registers, and look-ups in a finished module.
  * SPDX-License-Identifier: MIT */
 #include "frontend/ast.h"
+#include "base/file.h"
 #include "base/scope.h"
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +78,13 @@ uint32_t ptx_loc_line(const PtxModule *module, SrcLoc loc) {
     }
     return lo + 1;
 }
+
+void ptx_source(const PtxModule *module, const PtxFunc *f, const PtxInsn *i, char *out, size_t out_bytes) {
+    const PtxLine *at = i->line && i->line <= f->nlines ? &f->lines[i->line - 1] : NULL;
+    file_place(at && at->file < module->nfiles ? str_text(&module->strings, module->files[at->file]) : NULL,
+               at ? at->line : 0, out, out_bytes);
+}
+
 const char *ptx_register_in(const PtxModule *module, const PtxFunc *f, const PtxOperand *operand) {
     if (operand->reg && operand->reg < f->nregs)
         return str_text(&module->strings, f->regs[operand->reg].name);

@@ -466,14 +466,18 @@ bool sim_trap_is_undefined(SimTrapKind k) {
 }
 
 int sim_trap_print(const SimTrap *trap, char *out, size_t out_bytes) {
-    char address[32] = "";
+    char address[32] = "", line[32] = "", source[sizeof trap->source + 3] = "";
     if (trap->has_address)
         snprintf(address, sizeof address, " at 0x%" PRIx64, trap->address);
+    if (trap->ptx_line)
+        snprintf(line, sizeof line, "line %" PRIu32, trap->ptx_line);
+    if (*trap->source)
+        snprintf(source, sizeof source, *line ? " (%s)" : "%s", trap->source);
     return snprintf(out, out_bytes,
-                    "%s: line %" PRIu32 ", pc 0x%" PRIx64 ", block (%u,%u,%u), thread (%u,%u,%u): %s%s%s%s",
-                    trap->kernel, trap->ptx_line, trap->pc, trap->block[0], trap->block[1], trap->block[2],
-                    trap->thread[0], trap->thread[1], trap->thread[2], sim_trap_name(trap->kind), address,
-                    trap->text[0] ? ": " : "", trap->text);
+                    "%s: %s%s%spc 0x%" PRIx64 ", block (%u,%u,%u), thread (%u,%u,%u): %s%s%s%s", trap->kernel,
+                    line, source, *line || *source ? ", " : "", trap->pc, trap->block[0], trap->block[1],
+                    trap->block[2], trap->thread[0], trap->thread[1], trap->thread[2],
+                    sim_trap_name(trap->kind), address, trap->text[0] ? ": " : "", trap->text);
 }
 
 uint64_t sim_func_address(const char *name) {

@@ -231,13 +231,14 @@ typedef struct {
     char kernel[96];   /* name, cut if longer */
     uint64_t pc;       /* machine: byte offset in the function; PTX: instruction index */
     uint32_t ptx_line; /* 0 unknown */
+    char source[64];   /* "k.cu:12", where a `.loc` of the PTX says so, else "" */
     uint32_t block[3], thread[3];
     uint64_t address; /* where has_address */
     bool has_address;
     char text[160]; /* details, a clause: "ld.global.f32 of 4 bytes" */
 } SimTrap;
 
-/* One line: "k: line 12, pc 0x40, block (0,0,0), thread (5,0,0): access out of range at 0x10: text". Returns
- * the length that was needed, as snprintf. */
+/* One line, with the places that are known: "k: line 12 (k.cu:5), pc 0x40, block (0,0,0), thread (5,0,0):
+ * access out of range at 0x10: text". Returns the length that was needed, as snprintf. */
 int sim_trap_print(const SimTrap *trap, char *out, size_t out_bytes);
 #endif

@@ -1,5 +1,6 @@
 /* A binary that was read: whose code may be run, and its functions.
  * SPDX-License-Identifier: MIT */
+#include "base/file.h"
 #include "base/scope.h"
 #include "emit/elf/binary.h"
 #include <string.h>
@@ -35,4 +36,9 @@ const BinFunc *binary_func_at(const Binary *binary, uint64_t address) {
             return f;
     }
     return NULL;
+}
+
+void binary_source(const Binary *binary, const BinLoc *loc, char *out, size_t out_bytes) {
+    bool known = loc && loc->src_line && loc->src_file < binary->nfiles;
+    file_place(known ? binary->files[loc->src_file] : NULL, known ? loc->src_line : 0, out, out_bytes);
 }

@@ -140,4 +140,6 @@ Binary *binary_read_any(const char *path, const void *image, size_t size_bytes, 
 void binary_free(Binary *binary);
 const BinFunc *binary_find(const Binary *binary, const char *name);
 const BinFunc *binary_func_at(const Binary *binary, uint64_t address);
+/* "k.cu:12", where an instruction's `.loc` says so, else "". `loc` may be NULL. */
+void binary_source(const Binary *binary, const BinLoc *loc, char *out, size_t out_bytes);
 #endif

@@ -34,6 +34,7 @@ static void fill_trap(PtxRun *run, const PtxThread *ptx_thread, const PtxCode *p
     if (ptx_code && ptx_code->insn) {
         trap->pc = (uint64_t)(ptx_code - ptx_code->proc->code);
         trap->ptx_line = ptx_line(run->module, ptx_code->insn);
+        ptx_source(run->module, ptx_code->proc->func, ptx_code->insn, trap->source, sizeof trap->source);
         snprintf(trap->text, sizeof trap->text, "%s%s%s%s", ptx_op_name((PtxOp)ptx_code->insn->op),
                  str_text(&run->module->strings, ptx_code->insn->mods_text), text ? ", " : "",
                  text ? text : "");

@@ -106,7 +106,8 @@ typedef struct {
 } PtxRunOptions;
 
 typedef struct {
-    uint32_t line; /* of the PTX statement */
+    uint32_t line;   /* of the PTX statement */
+    char source[64]; /* as in SimTrap */
     uint32_t block[3], thread[3];
     char text[64]; /* "st.global.u32" */
 } PtxRaceSide;

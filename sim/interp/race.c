@@ -327,6 +327,7 @@ static void fill_side(const PtxRun *run, Access a, PtxRaceSide *side) {
                           .thread = {thread % b[0], thread / b[0] % b[1], thread / b[0] / b[1]}};
     if (ptx_code && ptx_code->insn) {
         side->line = ptx_line(run->module, ptx_code->insn);
+        ptx_source(run->module, ptx_code->proc->func, ptx_code->insn, side->source, sizeof side->source);
         snprintf(side->text, sizeof side->text, "%s%s", ptx_op_name((PtxOp)ptx_code->insn->op),
                  str_text(&run->module->strings, ptx_code->insn->mods_text));
     }
@@ -620,8 +621,9 @@ int interp_race_print(const PtxRace *race, char *out, size_t out_bytes) {
     const PtxRaceSide *s[] = {&race->first, &race->second};
     char side[2][200];
     for (int i = 0; i < 2; i++)
-        snprintf(side[i], sizeof side[i], "line %u, %s, block (%u,%u,%u), thread (%u,%u,%u)", s[i]->line,
-                 s[i]->text, s[i]->block[0], s[i]->block[1], s[i]->block[2], s[i]->thread[0], s[i]->thread[1],
+        snprintf(side[i], sizeof side[i], "line %u%s%s%s, %s, block (%u,%u,%u), thread (%u,%u,%u)",
+                 s[i]->line, *s[i]->source ? " (" : "", s[i]->source, *s[i]->source ? ")" : "", s[i]->text,
+                 s[i]->block[0], s[i]->block[1], s[i]->block[2], s[i]->thread[0], s[i]->thread[1],
                  s[i]->thread[2]);
     return snprintf(out, out_bytes, "%s at %s%s+%llu, %llu time%s:\n    %s\n    %s",
                     race->same_value ? "unordered stores of the same value" : "race",

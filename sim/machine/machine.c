@@ -38,9 +38,11 @@ static void trap_place(Warp *warp, const Dec *d, unsigned lane, SimTrap *trap) {
     const BinFunc *f = binary_func_at(r->bin, address);
     snprintf(trap->kernel, sizeof trap->kernel, "%s", r->kernel->name);
     trap->pc = f ? address - f->address : address;
-    trap->ptx_line = f && f->locs && (address - f->address) / INST_BYTES < f->ninsts
-                         ? f->locs[(address - f->address) / INST_BYTES].ptx_line
-                         : 0;
+    const BinLoc *loc = f && f->locs && (address - f->address) / INST_BYTES < f->ninsts
+                            ? &f->locs[(address - f->address) / INST_BYTES]
+                            : NULL;
+    trap->ptx_line = loc ? loc->ptx_line : 0;
+    binary_source(r->bin, loc, trap->source, sizeof trap->source);
     memcpy(trap->block, warp->cta->id, sizeof trap->block);
     machine_thread(warp, lane, trap->thread);
 }
@@ -147,6 +149,7 @@ void machine_finding(Warp *w, const Dec *d, MachineFindingKind kind, uint32_t la
                                 .func = binary_func_at(r->bin, pc),
                                 .ptx_line = place.ptx_line};
     memcpy(finding->block, w->cta->id, sizeof finding->block);
+    memcpy(finding->source, place.source, sizeof finding->source);
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(finding->text, sizeof finding->text, fmt, ap);
@@ -628,6 +631,7 @@ static void explain_deadlock(MachineResult *res) {
         sim_trap->kind = TRAP_DIVERGENT_BARRIER;
         sim_trap->pc = finding->func ? finding->pc_bytes - finding->func->address : finding->pc_bytes;
         sim_trap->ptx_line = finding->ptx_line;
+        memcpy(sim_trap->source, finding->source, sizeof sim_trap->source);
         memcpy(sim_trap->block, finding->block, sizeof sim_trap->block);
         snprintf(sim_trap->text, sizeof sim_trap->text, "%.120s", finding->text);
         return;

@@ -179,6 +179,7 @@ typedef struct { /* one kind at one instruction */
     uint32_t block[3], warp, lanes; /* of the first occurrence */
     const BinFunc *func;
     uint32_t ptx_line;
+    char source[64]; /* as in SimTrap */
     char text[96];
 } MachineFinding;
 

@@ -130,6 +130,8 @@ static void print_findings(Run *run, const MachineResult *res) {
                                                        : finding->other_pc_bytes));
         if (finding->ptx_line)
             fprintf(stderr, ", PTX line %u", finding->ptx_line);
+        if (*finding->source)
+            fprintf(stderr, " (%s)", finding->source);
         fprintf(stderr, ", block (%u,%u,%u), warp %u, lanes %08x, %llu times: %s\n", finding->block[0],
                 finding->block[1], finding->block[2], finding->warp, finding->lanes,
                 (unsigned long long)finding->count, finding->text);

@@ -58,12 +58,6 @@ typedef struct {
     VEC(const char *) names; /* of all kernels */
 } Kernels;
 
-/* The symbol, and what it is in C++. */
-static void print_kernel_name(FILE *out, Arena *arena, const char *symbol, bool again) {
-    const char *source = str_demangle(arena, symbol);
-    fprintf(out, source ? "%s%s (%s)" : "%s%s", again ? ", " : "", symbol, source);
-}
-
 /* The one kernel that the launch means, of that name or, in C++, of that name; else says which there are. */
 static const char *one_kernel(const Plan *plan, const PlanLaunch *launch, Kernels *kernels, const char *what,
                               Diags *diags) {
@@ -80,17 +74,15 @@ static const char *one_kernel(const Plan *plan, const PlanLaunch *launch, Kernel
         n = nplain == 1;
     }
     if (n != 1) {
-        TextStream *all = text_open();
+        const char *names = "";
         for (unsigned k = 0; k < kernels->names.n; k++)
-            print_kernel_name(all->out, &kernels->arena, kernels->names.at[k], k > 0);
-        char *names = text_close(all, NULL);
+            names = str_list_symbol(&kernels->arena, names, kernels->names.at[k]);
         const char *text =
             wanted ? arena_printf(&kernels->arena, "%s has no kernel %s; it has %s", what, wanted,
                                   *names ? names : "none")
             : n    ? arena_printf(&kernels->arena, "%s has several kernels, say which: %s", what, names)
                    : arena_printf(&kernels->arena, "%s has no kernel", what);
         diag_in(diags, plan->source ? plan->source : diags->source, launch->loc, DIAG_E0502, text);
-        mem_free(names);
     }
     arena_free(&kernels->arena);
     return n == 1 ? found : NULL;
@@ -255,6 +247,7 @@ typedef struct {
     uint8_t last[8];
     DiffReport *r;
     const PtxModule *m;
+    const Binary *binary;
     MachineTrace before; /* the machine reports an instruction before it runs */
     bool has_before;
     uint32_t before_lane;
@@ -274,7 +267,9 @@ static void ptx_event(void *user, const PtxEvent *event) {
     if (!event->executed || !changed(watch))
         return;
     watch->r->has_ptx_store = true;
-    watch->r->ptx_store_line = ptx_line(watch->m, &event->func->insns[event->insn]);
+    const PtxInsn *insn = &event->func->insns[event->insn];
+    watch->r->ptx_store_line = ptx_line(watch->m, insn);
+    ptx_source(watch->m, event->func, insn, watch->r->ptx_source, sizeof watch->r->ptx_source);
     memcpy(watch->r->ptx_store_block, event->block, sizeof event->block);
     memcpy(watch->r->ptx_store_thread, event->thread, sizeof event->thread);
 }
@@ -287,6 +282,7 @@ static void note_machine_store(Watch *watch) {
     report->machine_func = watch->before.func ? watch->before.func->name : "?";
     report->machine_pc_bytes = watch->before.func_pc_bytes;
     report->machine_ptx_line = watch->before.loc ? watch->before.loc->ptx_line : 0;
+    binary_source(watch->binary, watch->before.loc, report->machine_source, sizeof report->machine_source);
     memcpy(report->machine_block, watch->before.block, sizeof report->machine_block);
     report->machine_warp = watch->before.warp;
     report->machine_lane = watch->before_lane;
@@ -339,7 +335,7 @@ static void find_stores(Plan *p, const PlanLaunch *l, const PtxModule *m, const 
     Diags quiet = {.sink = silent};
     SimMemory *x = simmem_clone(ptx_before), *y = simmem_clone(machine_before);
     TextStream *ptx_text = text_open(), *machine_text = text_open();
-    Watch w = {.size = report->type ? report->type->size_bytes : 1, .r = report, .m = m};
+    Watch w = {.size = report->type ? report->type->size_bytes : 1, .r = report, .m = m, .binary = b};
     const SimAlloc *place = &ptx_before->allocs[report->diff.alloc];
     w.address = place->address + report->element * w.size;
     if (x && simmem_read(x, w.address, w.last, w.size)) {

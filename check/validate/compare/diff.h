@@ -62,11 +62,13 @@ typedef struct {
     bool ran_again; /* to find the texts above and the stores below */
     bool has_ptx_store, has_machine_store;
     uint32_t ptx_store_line; /* line of the PTX statement that stored last to the place */
+    char ptx_source[64];     /* as in SimTrap */
     uint32_t ptx_store_block[3], ptx_store_thread[3];
     const char *machine_func; /* the machine instruction that did */
     uint64_t machine_pc_bytes;
     char machine_text[160];
     uint32_t machine_ptx_line;
+    char machine_source[64];
     uint32_t machine_block[3], machine_warp, machine_lane;
     const struct LaneDiff *lane; /* where the lane that stored, or trapped, parts; NULL unknown */
     char file[480]; /* what the file says beside its code is not what the PTX says (check/flow/contents.h); ""

@@ -42,8 +42,9 @@ static void print_stores(FILE *out, const DiffReport *report) {
     if (!report->ran_again)
         return;
     if (report->has_ptx_store)
-        fprintf(out, "  PTX      last stored by line %u, block (%u,%u,%u), thread (%u,%u,%u)\n",
-                report->ptx_store_line, report->ptx_store_block[0], report->ptx_store_block[1],
+        fprintf(out, "  PTX      last stored by line %u%s%s%s, block (%u,%u,%u), thread (%u,%u,%u)\n",
+                report->ptx_store_line, *report->ptx_source ? " (" : "", report->ptx_source,
+                *report->ptx_source ? ")" : "", report->ptx_store_block[0], report->ptx_store_block[1],
                 report->ptx_store_block[2], report->ptx_store_thread[0], report->ptx_store_thread[1],
                 report->ptx_store_thread[2]);
     else
@@ -57,7 +58,8 @@ static void print_stores(FILE *out, const DiffReport *report) {
     fprintf(out, "  machine  last stored by %s pc 0x%llx", report->machine_func,
             (unsigned long long)report->machine_pc_bytes);
     if (report->machine_ptx_line)
-        fprintf(out, " (PTX line %u)", report->machine_ptx_line);
+        fprintf(out, " (PTX line %u%s%s)", report->machine_ptx_line, *report->machine_source ? ", " : "",
+                report->machine_source);
     fprintf(out, ", block (%u,%u,%u), warp %u: %s\n", report->machine_block[0], report->machine_block[1],
             report->machine_block[2], report->machine_warp, report->machine_text);
 }
@@ -192,6 +194,8 @@ char *diff_report_json(const DiffReport *report, const Plan *p) {
         }
         if (report->has_ptx_store)
             json_add_number(m, "ptx_line", report->ptx_store_line);
+        if (report->has_ptx_store && *report->ptx_source)
+            json_add_text(m, "source", report->ptx_source);
         if (report->has_machine_store) {
             json_add_text(m, "function", report->machine_func);
             json_add_number(m, "pc", (double)report->machine_pc_bytes);

@@ -44,6 +44,19 @@ echo ' mov.u32 x, 48; bar.sync 0, x;' | trap_at count "$at0 barrier misuse: .*th
 echo ' @q bra L; bar.sync 0; bra E; L: bar.sync 0; E:' |
   trap_at diverged "k: line 11, .*aligned barrier in divergent code" "k: line 11, .*aligned barrier in divergent code"
 
+# with .loc the line of the source language is named, too: of what traps, of who stored last, of both sides of a race
+{
+  printf '.version 8.0\n.target sm_75\n.address_size 64\n.file 3 "/a folder/k.cu"\n.visible .entry k(.param .u64 o)\n{\n'
+  printf ' .reg .u32 i; .reg .u64 p; .reg .pred q; .shared .u32 s;\n .loc 3 70 1\n mov.u32 i, %%tid.x;\n ld.param.u64 p, [o];\n'
+  printf ' .loc 3 71 5\n st.shared.u32 [s], i;\n .loc 3 0 0\n setp.eq.u32 q, i, 37;\n .loc 3 72 5\n @q trap;\n ret;\n}\n'
+} > "$work/lines.ptx"
+status=0
+"$heddle" validate "$work/lines.ptx" --kernel k --block 64 --arg "out:o:u32[64]" "-O$level" -t "$target" > "$work/lines.txt" || status=$?
+lines="k: line 16 (k.cu:72), pc .*thread (37,0,0): trap instruction"
+[ $status = 5 ] && grep -q "PTX *$lines" "$work/lines.txt" && grep -q "machine *$lines" "$work/lines.txt" || { cat "$work/lines.txt"; exit 1; }
+"$heddle" run "$work/lines.ptx" --engine ptx --races --block 64 --arg "out:o:u32[64]" 2> "$work/lines.txt" && exit 1
+grep -q "line 12 (k.cu:71), st.shared.u32" "$work/lines.txt" && grep -q "^trap: $lines" "$work/lines.txt" || { cat "$work/lines.txt"; exit 1; }
+
 cat > "$work/deep.ptx" <<'END'
 .version 8.0
 .target sm_75

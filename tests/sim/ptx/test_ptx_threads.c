@@ -386,6 +386,12 @@ static void traps(void **state) {
     assert_string_equal(
         line, "k: line 11, pc 0x8, block (0,0,0), thread (37,0,0): access out of range at 0x7f0000001000: "
               "st.global.u32, global memory");
+    SimTrap foreign = {.kind = TRAP_INSTRUCTION, .kernel = "k", .pc = 8}; /* a binary without positions */
+    sim_trap_print(&foreign, line, sizeof line);
+    assert_string_equal(line, "k: pc 0x8, block (0,0,0), thread (0,0,0): trap instruction");
+    strcpy(foreign.source, "k.cu:5");
+    sim_trap_print(&foreign, line, sizeof line);
+    assert_string_equal(line, "k: k.cu:5, pc 0x8, block (0,0,0), thread (0,0,0): trap instruction");
 }
 
 /* Barriers with a count and warps that have ended, in 96 threads: released where nobody else can come. */
