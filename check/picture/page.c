@@ -1,5 +1,6 @@
 /* The page as a whole, its figures and tables. See page.h. SPDX-License-Identifier: MIT */
 #include "check/picture/page.h"
+#include "base/demangle.h"
 #include "check/picture/markup.h"
 #include "check/picture/page_parts.h"
 #include "check/picture/picture_lines.h"
@@ -272,16 +273,22 @@ static void put_legend(bool heat, FILE *out) {
     fputs("</p>\n", out);
 }
 
-static void put_head(const PageInput *page, FILE *out) {
+static void put_head(const PageInput *page, Arena *a, FILE *out) {
     const BinFunc *kernel = &page->ours.side->binary->funcs[page->ours.func];
+    const char *plain = str_demangle(a, kernel->name);
     fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" "
           "content=\"width=device-width\"/>\n<meta name=\"color-scheme\" content=\"light dark\"/>\n<title>",
           out);
     markup_string(out, kernel->name);
     fprintf(out, "</title>\n<style>\n%s%s</style>\n</head>\n<body>\n<header><h1>",
             picture_embedded("page.css"), picture_style());
-    markup_string(out, kernel->name);
+    markup_string(out, plain ? plain : kernel->name);
     fputs("</h1>\n<p>", out);
+    if (plain) {
+        fputs("<code>", out);
+        markup_string(out, kernel->name);
+        fputs("</code>. ", out);
+    }
     markup_string(out, page->ours.name);
     fprintf(out, ", machine code for %s", isa_target_name(page->ours.side->binary->target));
     if (page->ptx) {
@@ -340,7 +347,7 @@ static void put_other(const PageInput *page, Arena *a, FILE *out) {
 void page_write(const PageInput *page, FILE *out) {
     Arena a = {0};
     PageFuncs funcs = shown_functions(&page->ours, &a);
-    put_head(page, out);
+    put_head(page, &a, out);
     fputs("<section id=\"figures\"><h2>Figures</h2>\n", out);
     put_counts(page, out);
     for (uint32_t k = 0; page->decisions && k < funcs.n; k++)

@@ -138,6 +138,7 @@ if "$heddle" disasm -c --demangle plain.cubin >out 2>&1 && "$heddle" compile pla
     want 0 "_Z5scalePfj" prove plain.ptx --kernel scale
     want 0 "digraph" report plain.ptx --emit=dot --kernel scale
 fi
+want 1 "E0802: nothing to prove: .*no function nosuch; its kernels are _Z5scalePfj" prove plain.ptx --kernel nosuch
 want 1 "has no function nosuch, it has _Z5scalePfj" validate plain.ptx --launch auto --kernel nosuch
 
 # ---- usage: status 2
@@ -494,6 +495,7 @@ want 0 'E0104 (error): operand N of X must be' explain e0104
 want 0 '| E0701 | error | .* | 9.7 instructions |' explain errors
 want 0 '| `fma{.rn .rz .rm .rp}.f64` | 9.7.3.6 fma | 1.0 | sm_10 | yes | yes | yes |' explain ptx
 want 0 '| `REDUX` | yes | | yes | yes | yes | yes | yes | yes |' explain isa
+want 2 'no rule, message or operation .BSNYC.; did you mean .BSYNC.?$' explain BSNYC
 want 2 'there is no rule, message or operation .R-77.; there are R-01 .* M-06 .*H-08 and E-' explain R-77
 
 [ $failed -eq 0 ] && echo "all as expected"

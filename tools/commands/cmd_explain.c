@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/scope.h"
 #include "check/static/check.h"
+#include "isa/isa.h"
 #include "tools/cli/cli.h"
 #include "tools/work/explain.h"
 #include <string.h>
@@ -21,6 +22,23 @@ static void print_names(FILE *out) {
     for (unsigned k = 0; k < sizeof topics / sizeof *topics; k++)
         fprintf(out, " %s", topics[k].name);
     fputc('\n', out);
+}
+
+/* Says that nothing has that name: the operation or list that is like it, else all there is. */
+static int tell_unknown(const char *name) {
+    Suggestion near = {.typed = name, .size = strlen(name)};
+    for (unsigned op = 1; op < OT_COUNT; op++)
+        cli_suggest(&near, isa_optype_name(op));
+    for (unsigned k = 0; k < sizeof topics / sizeof *topics; k++)
+        cli_suggest(&near, topics[k].name);
+    fprintf(stderr, "heddle explain: there is no rule, message or operation '%s'; ", name);
+    if (near.best) {
+        fprintf(stderr, "did you mean '%s'?\n", near.best);
+    } else {
+        fputs("there are", stderr);
+        print_names(stderr);
+    }
+    return STATUS_USAGE;
 }
 
 static int json_names(void) {
@@ -67,11 +85,8 @@ int cmd_explain(Settings *settings) {
         if (strcmp(topics[k].name, name) == 0)
             return explain_list(topics[k].print, settings->json);
     char *text = report_explain(name);
-    if (!text) {
-        fprintf(stderr, "heddle explain: there is no rule, message or operation '%s'; there are", name);
-        print_names(stderr);
-        return STATUS_USAGE;
-    }
+    if (!text)
+        return tell_unknown(name);
     if (settings->json)
         json_explained(name, text);
     else

@@ -1,5 +1,6 @@
 /* heddle report: what was decided where, as text, JSON, pictures or pages; of a binary what its code shows.
  * SPDX-License-Identifier: MIT */
+#include "base/demangle.h"
 #include "base/file.h"
 #include "base/scope.h"
 #include "check/picture/picture.h"
@@ -93,7 +94,7 @@ bool report_kernels(const ReportSubject *subject, bool one, uint32_t *kernels, u
         const BinFunc *f = &subject->binary->funcs[k];
         if (!f->is_entry)
             continue;
-        names = arena_printf(&subject->settings->arena, "%s%s%s", names, *names ? ", " : "", f->name);
+        names = str_list_symbol(&subject->settings->arena, names, f->name);
         if (!wanted || strcmp(f->name, wanted) == 0)
             kernels[(*n)++] = k;
     }

@@ -1,5 +1,6 @@
 /* heddle validate: PTX reference interpreter against the machine, under given launches or inferred ones.
  * SPDX-License-Identifier: MIT */
+#include "base/demangle.h"
 #include "base/file.h"
 #include "base/clock.h"
 #include "base/scope.h"
@@ -335,7 +336,7 @@ static int validate_auto(Settings *settings) {
         const char *name = str_text(&module->m->strings, f->name);
         if (!f->is_entry || !f->has_body)
             continue;
-        names = arena_printf(&settings->arena, "%s%s%s", names, *names ? ", " : "", name);
+        names = str_list_symbol(&settings->arena, names, name);
         if (!wanted || strcmp(name, wanted) == 0)
             validate_kernel(&all, i, missing);
     }

@@ -1,6 +1,7 @@
 /* hd_report, hd_page: compile, and keep what was decided instead of the code.
  * SPDX-License-Identifier: MIT */
 #include "tools/library/api.h"
+#include "base/demangle.h"
 #include "base/scope.h"
 #include "tools/work/page_job.h"
 #include "tools/work/report.h"
@@ -24,7 +25,7 @@ static bool find_kernel(const Binary *binary, const HdPageOptions *page, uint32_
         const BinFunc *f = &binary->funcs[k];
         if (!f->is_entry)
             continue;
-        names = arena_printf(&arena, "%s%s%s", names, *names ? ", " : "", f->name);
+        names = str_list_symbol(&arena, names, f->name);
         if (!wanted || strcmp(f->name, wanted) == 0) {
             *kernel = k;
             found++;

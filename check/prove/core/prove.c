@@ -9,6 +9,7 @@
  * SPDX-License-Identifier: MIT */
 #include "check/prove/core/core.h"
 #include "base/clock.h"
+#include "base/demangle.h"
 #include "check/prove/core/certificate.h"
 #include "base/scope.h"
 #include "check/flow/contents.h"
@@ -666,6 +667,20 @@ static void sort_report(ProveReport *report, const Binary *binary) {
     }
 }
 
+/* Says which kernels there are. */
+static bool nothing_proved(const Binary *binary, const char *wanted, Diags *d) {
+    Arena a = {0};
+    const char *kernels = "";
+    for (uint32_t k = 0; k < binary->nfuncs; k++)
+        if (binary->funcs[k].is_entry)
+            kernels = str_list_symbol(&a, kernels, binary->funcs[k].name);
+    diag(d, (SrcLoc){0}, DIAG_E0802,
+         arena_printf(&a, *kernels ? "%s; its kernels are %s" : "%s", wanted ? wanted : "of the PTX",
+                      kernels));
+    arena_free(&a);
+    return false;
+}
+
 bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *opt, ProveReport *report,
                   Diags *d) {
     static const ProveOptions defaults = {0};
@@ -709,7 +724,7 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
     bin_flow_free(g);
     report->seconds = clock_seconds() - begin;
     if (!report->nfuncs && !report->facts.n)
-        return diag(d, (SrcLoc){0}, DIAG_E0802, opt->kernel ? opt->kernel : "of the PTX");
+        return nothing_proved(binary, opt->kernel, d);
     return true;
 }
 
