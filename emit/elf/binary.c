@@ -15,9 +15,53 @@ Binary *binary_read(const char *path, const void *image, size_t size_bytes, Diag
     return NULL;
 }
 
+/* Decoding takes longer than most of what is done with the result, and short launches of the same code come
+ * by the thousand. What can be seen of it never changes, and edited words differ from those that are kept. */
+struct BinDecoded {
+    uint64_t words[BIN_DECODED_INSTS][2];
+    MachInst insts[BIN_DECODED_INSTS];
+    bool is_known[BIN_DECODED_INSTS];
+};
+
+static struct BinDecoded *decode_from(const Binary *binary, const uint64_t (*code)[2], uint32_t first) {
+    struct BinDecoded *decoded = mem_zeroed(1, sizeof *decoded);
+    uint32_t left = binary->ncode - first, n = left < BIN_DECODED_INSTS ? left : BIN_DECODED_INSTS;
+    char error[ISA_ERROR_BYTES];
+    memcpy(decoded->words, code + first, n * sizeof *code);
+    for (uint32_t i = 0; i < n; i++)
+        decoded->is_known[i] = isa_decode(binary->target, decoded->words[i], &decoded->insts[i], error);
+    return decoded;
+}
+
+/* What there is of the instruction's neighbourhood, which is decoded if nobody has. */
+static const struct BinDecoded *decoded_at(const Binary *binary, const uint64_t (*code)[2], uint32_t index) {
+    struct BinDecoded **place = &binary->decoded[index / BIN_DECODED_INSTS];
+    struct BinDecoded *there = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    if (there)
+        return there;
+    struct BinDecoded *made = decode_from(binary, code, index - index % BIN_DECODED_INSTS);
+    if (!__atomic_compare_exchange_n(place, &there, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        mem_free(made); /* another thread has */
+        return there;
+    }
+    scope_unguard(made); /* it lives as long as the binary */
+    return made;
+}
+
+const MachInst *binary_inst(const Binary *binary, const uint64_t (*code)[2], uint32_t index, MachInst *room,
+                            char error[ISA_ERROR_BYTES]) {
+    uint32_t i = index % BIN_DECODED_INSTS;
+    const struct BinDecoded *decoded = binary->decoded ? decoded_at(binary, code, index) : NULL;
+    if (decoded && decoded->is_known[i] && memcmp(decoded->words[i], code[index], sizeof *code) == 0)
+        return &decoded->insts[i];
+    return isa_decode(binary->target, code[index], room, error) ? room : NULL;
+}
+
 void binary_free(Binary *binary) {
     if (!binary)
         return;
+    for (uint32_t i = 0; binary->decoded && i < binary->ncode; i += BIN_DECODED_INSTS)
+        mem_free(binary->decoded[i / BIN_DECODED_INSTS]);
     arena_free(&binary->arena);
     mem_free(binary);
 }

@@ -129,7 +129,9 @@ typedef struct {
     const char *ptx_name; /* name of the PTX file it was made from, or NULL */
     const char *ptx_text; /* text kept in the file, or NULL */
     size_t ptx_text_bytes;
+    struct BinDecoded **decoded; /* what binary_inst keeps, BIN_DECODED_INSTS in each; NULL: nothing */
 } Binary;
+enum { BIN_DECODED_INSTS = 64 };
 
 /* Read an ELF image. Every offset, size and index is checked: a damaged file is an E04xx diagnostic with
  * the position, never a crash. Returns NULL on error. */
@@ -142,4 +144,10 @@ const BinFunc *binary_find(const Binary *binary, const char *name);
 const BinFunc *binary_func_at(const Binary *binary, uint64_t address);
 /* "k.cu:12", where an instruction's `.loc` says so, else "". `loc` may be NULL. */
 void binary_source(const Binary *binary, const BinLoc *loc, char *out, size_t out_bytes);
+/* The instruction code[index], decoded once for all who ask: from any thread, at any time.
+ *   code  Binary.code, or a copy of it with addresses filled in
+ *   room  takes it if its words are not those that were there when they were first asked for
+ *   returns what is there as long as the binary, or room, or NULL and an error as isa_decode's */
+const MachInst *binary_inst(const Binary *binary, const uint64_t (*code)[2], uint32_t index, MachInst *room,
+                            char error[ISA_ERROR_BYTES]);
 #endif

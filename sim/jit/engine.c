@@ -243,9 +243,7 @@ void jit_bind_block(Run *run, uint32_t pc) {
     slot->bound = true;
     for (uint32_t i = 0; i < slot->block; i++) {
         slot->bound &= bind_now(run, pc + i);
-        const Dec *dec = &run->prog[pc + i];
-        if (run->jit->engine->stencils && region_dec(run, pc + i) && dec->chains &&
-            (dec->inner_full || region_kind(run, pc + i) == RI_HANDLER))
+        if (slot[i].calls_handler)
             end_run(run, pc + i);
     }
 }
@@ -283,9 +281,13 @@ static void set_pending(Pending *pending, const Run *run, const Region *region, 
     *pending = (Pending){
         .ninsts = region->ninsts, .kind = kind, .slots = jit->slots, .attached = jit->engine->attached};
     for (uint32_t i = 0; i < region->nblocks; i++)
-        for (uint32_t k = 0; k < region->blocks[i].n; k++)
-            jit->slots[region->blocks[i].pc + k].reads_bank |=
-                region_reads_bank(region_known(run, region->blocks[i].pc + k));
+        for (uint32_t k = 0; k < region->blocks[i].n; k++) {
+            uint32_t pc = region->blocks[i].pc + k;
+            const Dec *dec = region_known(run, pc);
+            jit->slots[pc].reads_bank |= region_reads_bank(dec);
+            jit->slots[pc].calls_handler |= jit->engine->stencils && dec->chains &&
+                                            (dec->inner_full || region_kind(run, pc) == RI_HANDLER);
+        }
     memcpy(pending->blocks, region->blocks, region->nblocks * sizeof *region->blocks);
     pending->nblocks = region->nblocks;
 }

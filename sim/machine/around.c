@@ -90,8 +90,11 @@ static bool read_kernel(Run *run, Kernel *kernel) {
     kernel->insts = ARENA_ARRAY(&run->arena, MachInst, kernel->n + 1);
     for (uint32_t i = 0; i < kernel->n; i++) {
         char error[ISA_ERROR_BYTES];
-        if (!isa_decode(run->bin->target, run->code[kernel->first + i], &kernel->insts[i], error) ||
-            !add_ways(&run->arena, kernel, i))
+        const MachInst *in = binary_inst(run->bin, run->code, kernel->first + i, &kernel->insts[i], error);
+        if (!in)
+            return false;
+        kernel->insts[i] = *in;
+        if (!add_ways(&run->arena, kernel, i))
             return false;
     }
     kernel->graph = graph_new(&run->arena, kernel->n + 1, kernel->edges.at, kernel->edges.n);

@@ -95,9 +95,8 @@ static PredRef predicate(Operand o) {
 
 static void destination(Bind *bind, unsigned slot, unsigned *nd, unsigned *np) {
     Run *run = bind->run;
-    IsaSlot s = isa_dst_slot(run->bin->target, bind->in->optype, slot);
     Operand o = slot < bind->in->ndst ? bind->in->dst[slot] : (Operand){0};
-    uint8_t file = o.kind == OPK_REG ? o.file : s.file;
+    uint8_t file = o.kind == OPK_REG ? o.file : isa_dst_slot(run->bin->target, bind->in->optype, slot).file;
     if (file == RF_P || file == RF_UP) {
         bool none = o.kind != OPK_REG || (o.value & 7) == REG_PT;
         if (*np < 2)
@@ -192,14 +191,15 @@ enum { WHY_BYTES = ISA_ERROR_BYTES + 128 };
 /* Decode code[pc] into a record, or say what it traps with. */
 static bool decode_into(Run *run, uint32_t pc, Dec *dec, SimTrapKind *kind, char why[WHY_BYTES]) {
     char error[ISA_ERROR_BYTES] = "";
-    MachInst read, *in;
-    if (!isa_decode(run->bin->target, run->code[pc], &read, error)) {
+    MachInst read;
+    const MachInst *in = binary_inst(run->bin, run->code, pc, &read, error);
+    if (!in) {
         *kind = unknown_word(run->bin->target);
         snprintf(why, WHY_BYTES, "%s", error);
         return false;
     }
-    in = ARENA_NEW(&run->arena, MachInst);
-    *in = read;
+    if (in == &read)
+        in = arena_copy(&run->arena, &read, sizeof read);
     Bind b = {.run = run, .d = dec, .in = in, .pc = pc};
     PredRef guard = predicate(in->guard);
     dec->inst = in;

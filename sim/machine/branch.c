@@ -542,9 +542,10 @@ static uint32_t behind_fences(const Warp *warp, uint32_t pc) {
     const uint32_t fence = ISA_EFFECT_READ | ISA_EFFECT_WRITE | ISA_EFFECT_ORDER;
     const Run *run = warp->run;
     char error[ISA_ERROR_BYTES];
-    MachInst in;
-    while (pc < run->ncode && isa_decode(run->bin->target, run->code[pc], &in, error) &&
-           isa_traits(in.optype)->effects == fence && in.ndst == 0)
+    MachInst read;
+    const MachInst *in;
+    while (pc < run->ncode && (in = binary_inst(run->bin, run->code, pc, &read, error)) != NULL &&
+           isa_traits(in->optype)->effects == fence && in->ndst == 0)
         pc++;
     return pc;
 }
@@ -770,9 +771,9 @@ bool bind_WARPSYNC_COLLECTIVE(Bind *bind) {
     char error[ISA_ERROR_BYTES];
     bool fits = bind->in->wide > 0 && bind->in->wide % INST_BYTES == 0 && end < bind->run->ncode;
     for (uint32_t i = bind->pc + 1; fits && i <= end; i++) {
-        MachInst in;
-        fits = isa_decode(bind->run->bin->target, bind->run->code[i], &in, error) &&
-               (in.optype == OT_ENDCOLLECTIVE) == (i == end) && (i == end || keeps_lanes(&in));
+        MachInst read;
+        const MachInst *in = binary_inst(bind->run->bin, bind->run->code, i, &read, error);
+        fits = in && (in->optype == OT_ENDCOLLECTIVE) == (i == end) && (i == end || keeps_lanes(in));
     }
     if (!fits)
         return bind_fail(bind,

@@ -508,12 +508,12 @@ static bool state_repeats(Grid *grid) {
 /* Is code[pc] a WARPSYNC in front of a barrier? */
 static bool gathers_for_barrier(const Run *run, uint32_t pc) {
     char error[ISA_ERROR_BYTES];
-    MachInst in;
-    if (pc + 1 >= run->ncode || !isa_decode(run->bin->target, run->code[pc], &in, error) ||
-        in.optype != OT_WARPSYNC)
+    MachInst read[2];
+    if (pc + 1 >= run->ncode)
         return false;
-    return isa_decode(run->bin->target, run->code[pc + 1], &in, error) &&
-           isa_has_effect(in.optype, ISA_EFFECT_CTA_BARRIER);
+    const MachInst *in = binary_inst(run->bin, run->code, pc, &read[0], error),
+                   *next = binary_inst(run->bin, run->code, pc + 1, &read[1], error);
+    return in && next && in->optype == OT_WARPSYNC && isa_has_effect(next->optype, ISA_EFFECT_CTA_BARRIER);
 }
 
 /* A warp whose lanes wait for each other in front of different barriers: the program is wrong there. */

@@ -31,6 +31,7 @@ typedef struct JitSlot { /* of an instruction */
     uint16_t length[JIT_KINDS]; /* instructions of the region that is to be copied later; 0: not known */
     uint16_t block;             /* instructions of the longest compiled block that begins here */
     bool reads_bank;            /* compiled code reads its constant when it begins, from JitHost.ahead */
+    bool calls_handler;         /* copied code calls its handler, and goes on behind it itself */
     uint8_t
         bound; /* all of them are in the run's program: compiled code leaves at a block of which this is 0 */
 } JitSlot;

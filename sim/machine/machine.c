@@ -429,6 +429,12 @@ typedef struct {
     uint8_t *state; /* [function] 0 new, 1 on the path, 2 done */
 } Calls;
 
+/* As the file has it, without addresses; NULL: it is not known. */
+static const MachInst *inst_of(const Binary *binary, uint32_t index, MachInst *room) {
+    char error[ISA_ERROR_BYTES];
+    return binary_inst(binary, (const uint64_t(*)[2])binary->code, index, room, error);
+}
+
 static bool comes_back(Calls *calls, uint32_t f);
 
 static bool reaches(Calls *calls, uint32_t f) {
@@ -442,14 +448,14 @@ static bool comes_back(Calls *calls, uint32_t index) {
     bool found = false;
     calls->state[index] = 1;
     for (uint32_t i = 0; !found && i < f->ninsts; i++) {
-        MachInst in;
-        char error[ISA_ERROR_BYTES];
-        if (!isa_decode(calls->b->target, calls->b->code[first + i], &in, error) || in.optype != OT_CALL)
+        MachInst read;
+        const MachInst *in = inst_of(calls->b, (uint32_t)first + i, &read);
+        if (!in || in->optype != OT_CALL)
             continue;
         bool direct = true; /* no register but RZ */
-        for (unsigned k = 0; k < in.nsrc; k++)
-            direct &= in.src[k].kind != OPK_REG || in.src[k].file == RF_P || in.src[k].value == REG_RZ;
-        uint64_t to = f->address + (i + 1) * (uint64_t)INST_BYTES + (uint64_t)in.wide;
+        for (unsigned k = 0; k < in->nsrc; k++)
+            direct &= in->src[k].kind != OPK_REG || in->src[k].file == RF_P || in->src[k].value == REG_RZ;
+        uint64_t to = f->address + (i + 1) * (uint64_t)INST_BYTES + (uint64_t)in->wide;
         const BinFunc *callee = direct ? binary_func_at(calls->b, to) : NULL;
         if (callee)
             found = callee != f && reaches(calls, (uint32_t)(callee - calls->b->funcs));
@@ -489,17 +495,15 @@ static bool moves_stack(const Target *target, const MachInst *in, bool *is_stack
 static uint32_t stack_of_own_calls(const Binary *binary, const BinFunc *func) {
     uint64_t first = (func->address - binary->code_base) / INST_BYTES;
     uint32_t bytes = 0;
-    char error[ISA_ERROR_BYTES];
-    MachInst in;
+    MachInst read;
     bool is_stack = false;
     for (uint32_t i = 0; i < func->ninsts && bytes < CALL_STACK_BYTES; i++) {
-        if (!isa_decode(binary->target, binary->code[first + i], &in, error))
-            continue;
-        if (moves_stack(binary->target, &in, &is_stack))
+        const MachInst *in = inst_of(binary, (uint32_t)first + i, &read);
+        if (in && moves_stack(binary->target, in, &is_stack))
             bytes = CALL_STACK_BYTES;
-        if (in.optype != OT_CALL)
+        if (!in || in->optype != OT_CALL)
             continue;
-        bool known = in.src[CALL_ra].kind != OPK_REG || in.src[CALL_ra].value == REG_RZ;
+        bool known = in->src[CALL_ra].kind != OPK_REG || in->src[CALL_ra].value == REG_RZ;
         bytes = known ? OWN_CALL_BYTES : CALL_STACK_BYTES;
     }
     return bytes;

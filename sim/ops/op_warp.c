@@ -131,14 +131,15 @@ static bool for_branch(const Bind *bind) {
     if (bind->in->dst[R2UR_urd].value == REG_URZ)
         return true;
     for (uint32_t pc = bind->pc + 1; pc < run->ncode; pc++) {
-        MachInst next;
-        char error[160];
-        if (!isa_decode(run->bin->target, run->code[pc], &next, error))
+        MachInst read;
+        char error[ISA_ERROR_BYTES];
+        const MachInst *next = binary_inst(run->bin, run->code, pc, &read, error);
+        if (!next)
             return false;
-        if (next.optype == OT_BRA)
-            return next.src[BRA_ura].kind == OPK_REG &&
-                   next.src[BRA_ura].value == bind->in->dst[R2UR_urd].value;
-        if (isa_traits(next.optype)->flow != ISA_FLOW_NONE)
+        if (next->optype == OT_BRA)
+            return next->src[BRA_ura].kind == OPK_REG &&
+                   next->src[BRA_ura].value == bind->in->dst[R2UR_urd].value;
+        if (isa_traits(next->optype)->flow != ISA_FLOW_NONE)
             return false;
     }
     return false;
