@@ -2,7 +2,7 @@
 """Rules of the house that hold for each file or folder: a comment with the licence at the head; files of at most 800
 lines and functions of at most 100, but for flat tables and flat switches; pointers with words for names. tests/ may be
 longer. A table says of itself "flat table" in its head; a switch is flat where most lines of the function are its cases.
-A refusal of PTX has a section of the PTX ISA document.
+A refusal of PTX has a section of the PTX ISA document. A file that a page names exists.
 What is true of an operation stands in its row: a file that asks for four or more operations of the
 machine, or eight or more of PTX, by name says in its head why. Operations with a word of column Flow to themselves are not
 counted: to ask for BSYNC is to ask for ISA_FLOW_BSYNC.
@@ -155,6 +155,20 @@ for name, at in fields.items():
         errors.append(f"tools/options/options.c:{line}: {name} is set, and no other file reads it")
 if len(fields) < 60:
     errors.append("the fields that options set are not found")
+
+# What a page names there is. Names of tests stand for their sources; words in capitals are for the reader to fill in.
+named = 0
+for page in [top / "README.md", top / "bench/README.md", *sorted((top / "docs").glob("*.md"))]:
+    for line, text in enumerate(page.read_text().splitlines(), 1):
+        for name in re.findall(r"`([a-z][\w-]*/[\w./*{},-]+)`", text):
+            choice = re.search(r"\{([^}]*)\}", name)
+            for path in [name.replace(choice[0], one) for one in choice[1].split(",")] if choice else [name]:
+                if (top / path.split("/")[0]).is_dir() and not re.search(r"[A-Z]{4}", path):
+                    named += 1
+                    if not list(top.glob(path)) and not list(top.glob(path + ".c")):
+                        errors.append(f"{page.relative_to(top)}:{line}: there is no {path}")
+if named < 100:
+    errors.append("the paths that pages name are not found")
 
 for folder, (total, found) in counts.items():
     if found * 1000 > DEREFERENCES * max(total, 500):
