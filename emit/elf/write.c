@@ -549,23 +549,34 @@ static bool var_relocs(ElfWriter *writer) {
 }
 
 /* ---- contents ---- */
+/* A row {caller, callee}, once: of a kernel that calls a recursive function nvlink says for each row that its
+ * stack's size is not known. `first`: where the caller's rows begin. */
+static void add_call(ElfWriter *writer, Bytes *b, uint32_t first, uint32_t caller, uint32_t callee) {
+    uint64_t row = caller | (uint64_t)callee << 32, other;
+    for (uint32_t at = first; at < b->n; at += (uint32_t)sizeof row) {
+        memcpy(&other, b->at + at, sizeof other);
+        if (other == row)
+            return;
+    }
+    elf_bytes_u64(writer->a, b, row);
+}
+
 /* {caller, callee} rows between the markers that ptxas writes. */
 static void call_graph(ElfWriter *writer) {
     Bytes b = {0};
     elf_bytes_u64(writer->a, &b, 0xffffffffull << 32);
     for (uint32_t i = 0; i < writer->code->nfuncs; i++) {
         const CodeFunc *f = &writer->code->funcs[i];
+        uint32_t first = b.n, caller = writer->parts[i].sym;
         for (uint32_t k = 0; k < f->relocs.n; k++) {
             RelocKind kind = f->relocs.at[k].kind;
             if (kind == RELOC_CALL_REL || kind == RELOC_CALL_ABS)
-                elf_bytes_u64(writer->a, &b,
-                              writer->parts[i].sym |
-                                  (uint64_t)strmap_get(&writer->symbols, f->relocs.at[k].symbol) << 32);
+                add_call(writer, &b, first, caller, strmap_get(&writer->symbols, f->relocs.at[k].symbol));
         }
         ElfSyms externs = {0};
         elf_find_externs(writer, f, &externs);
         for (uint32_t k = 0; k < externs.n; k++)
-            elf_bytes_u64(writer->a, &b, writer->parts[i].sym | (uint64_t)externs.at[k] << 32);
+            add_call(writer, &b, first, caller, externs.at[k]);
     }
     for (uint64_t marker = 0xfffffffe; marker >= 0xfffffffc; marker--) {
         elf_bytes_u64(writer->a, &b, marker << 32);

@@ -27,6 +27,18 @@ cat >apart.ptx <<'END'
 END
 "$ours" -arch=sm_80 -c apart.ptx -o apart.o
 "$nvlink" --arch=sm_80 apart.o -o apart.cubin || { echo "nvlink does not take apart.o"; exit 1; }
+# of a kernel that calls a recursive function in two places nvlink says once, as of ptxas's object, that nobody knows its stack
+cat >self.ptx <<'END'
+.version 8.0
+.target sm_75
+.address_size 64
+.func down(.param .u32 n) { .reg .u32 a; .reg .pred q; ld.param.u32 a, [n]; setp.eq.u32 q, a, 0; @q ret; sub.u32 a, a, 1;
+ { .param .u32 m; st.param.u32 [m], a; call down, (m); } { .param .u32 m; st.param.u32 [m], a; call down, (m); } ret; }
+.visible .entry k() { { .param .u32 m; st.param.u32 [m], 3; call down, (m); } { .param .u32 m; st.param.u32 [m], 4; call down, (m); } ret; }
+END
+"$ours" -arch=sm_80 -c self.ptx -o self.o
+"$nvlink" --arch=sm_80 self.o -o self.cubin >said 2>&1
+[ "$(grep -c 'cannot be statically determined' said)" = 1 ] || { cat said; exit 1; }
 # objects of ptxas that name shared and constant variables in addresses, c[..] among them, are read
 cat >named.ptx <<'END'
 .version 8.0
