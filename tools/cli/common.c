@@ -250,24 +250,37 @@ bool cli_reject_container(Settings *settings, const char *path, const Container 
     return diag(&settings->diags, (SrcLoc){0}, DIAG_E0417, path, item_list(settings, container));
 }
 
-/* The machine's number of --target; 0 without one, and of bru1. */
-static unsigned machine_number(const Settings *settings) {
+/* 80 of sm_80; 0 of bru1. */
+static unsigned machine_number(const Target *target) {
     unsigned sm;
-    return settings->target && sscanf(isa_target_name(settings->target), "sm_%u", &sm) == 1 ? sm : 0;
+    return sscanf(isa_target_name(target), "sm_%u", &sm) == 1 ? sm : 0;
 }
 
-/* Of several PTX texts that of the latest machine up to --target, as a driver takes it. */
+/* Of a machine's PTX, higher is better; 0: as a driver does not take it. bru1 takes all, that for later
+ * machines than there are targets as the last resort. */
+static unsigned ptx_rank(const Settings *settings, unsigned sm) {
+    unsigned machine = settings->target ? machine_number(settings->target) : 0, latest = 0;
+    for (const Target *const *target = isa_targets; *target; target++)
+        if (isa_target_info(*target)->is_made && machine_number(*target) > latest)
+            latest = machine_number(*target);
+    if (machine)
+        return sm <= machine ? sm : 0;
+    return sm <= latest ? sm : 1;
+}
+
+/* Of several PTX texts that of the latest machine up to --target; of those of one rank none. */
 static bool choose(Settings *settings, const char *path, bool ptx, const Container *container,
                    const ContainerItem **out) {
-    unsigned n[2] = {0}, machine = machine_number(settings);
+    unsigned n[2] = {0}, best[2] = {1, 1};
     const ContainerItem *found[2] = {NULL};
     for (uint32_t i = 0; i < container->items.n; i++) {
-        const ContainerItem *item = &container->items.at[i], *other = found[item->is_ptx];
-        bool ranked = item->is_ptx && machine;
-        if (!is_wanted(settings, item) || (ranked && (item->sm > machine || (other && item->sm < other->sm))))
+        const ContainerItem *item = &container->items.at[i];
+        unsigned rank = item->is_ptx ? ptx_rank(settings, item->sm) : 1;
+        if (!is_wanted(settings, item) || rank < best[item->is_ptx])
             continue;
-        if (ranked && other && item->sm > other->sm)
+        if (rank > best[item->is_ptx])
             n[item->is_ptx] = 0;
+        best[item->is_ptx] = rank;
         found[item->is_ptx] = item;
         n[item->is_ptx]++;
     }

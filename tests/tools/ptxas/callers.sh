@@ -66,6 +66,13 @@ grep -q heddle-ptxas said || fail "heddle nvcc runs another ptxas: $(cat said)"
 "$heddle" disasm own.cubin | grep -q "BAR.SYNC" || fail "heddle compile add.cu: no barrier"
 "$heddle" run add.cu --block 32 --arg buf:f32[32]=iota --arg buf:f32[32]=ones --arg out:c:f32[32] --arg u32:32 --print c >said 2>err ||
     fail "heddle run add.cu: $(cat err)"
+# of the PTX of several machines in one program the latest up to --target; bru1, which is the default, takes what there is
+"$NVCC" -gencode arch=compute_75,code=compute_75 -gencode arch=compute_80,code=compute_80 -gencode arch=compute_100,code=compute_100 \
+    -c add.cu -o many.o 2>err || fail "nvcc, three texts: $(cat err)"
+for wanted in bru1:sm_80 sm_75:sm_75 sm_86:sm_80; do
+    "$heddle" compile many.o -t ${wanted%:*} --emit=ptx -o many.ptx 2>err && grep -q "target ${wanted#*:}" many.ptx ||
+        fail "of several texts for ${wanted%:*}: $(cat err)"
+done
 echo '__global__ void k() { nothing(); }' >wrong.cu
 "$heddle" compile wrong.cu -o wrong.cubin >said 2>&1
 [ $? = 1 ] && grep -q "E0011: wrong.cu is CUDA C++: .*nvcc makes no PTX" said && grep -q '"nothing" is undefined' said && [ ! -e wrong.cubin ] ||
