@@ -157,7 +157,8 @@ static BinFinding *add_finding(Checker *checker, Severity severity, CheckRule r,
         .rule = r, .severity = severity, .inst = inst, .path = path, .npath = n, .text = text, .func = NONE};
     if (f) {
         x.func = (uint32_t)(f - checker->flow->bin->funcs);
-        x.ptx_line = f->locs ? f->locs[inst - checker->flow->funcs[x.func].first_inst].ptx_line : 0;
+        x.loc = f->locs ? &f->locs[inst - checker->flow->funcs[x.func].first_inst] : NULL;
+        x.ptx_line = x.loc ? x.loc->ptx_line : 0;
     }
     VEC_ADD(checker->arena, &checker->findings, x);
     return &checker->findings.at[checker->findings.n - 1];

@@ -60,6 +60,7 @@ typedef struct {
     const uint32_t *path; /* instructions that lead to it, the first the cause, the last `inst` */
     uint32_t npath;
     uint32_t ptx_line;   /* 0 unknown */
+    const BinLoc *loc;   /* NULL unknown */
     const char *text;    /* one line: what is wrong, with addresses */
     const BinMend *mend; /* [nmend] */
     uint32_t nmend;

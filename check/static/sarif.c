@@ -1,7 +1,8 @@
 /* SARIF 2.1.0 of the static checker, as code hosts take it: a finding is at the line of the PTX that its
- * instruction comes from, where the file says so, and at the first line of the binary otherwise, since hosts
- * show lines; where it is in the code stands beside that. Paths are URIs relative to the folder of the run,
- * which a job of a host has its checkout in. SPDX-License-Identifier: MIT */
+ * instruction comes from, where the file says so, of a PTX that lies nowhere (it was made of a .cu, say) at
+ * that of the source language, and at the first line of the binary otherwise, since hosts show lines; the
+ * other places, and where it is in the code, stand beside that. Paths are URIs relative to the folder of the
+ * run, which a job of a host has its checkout in. SPDX-License-Identifier: MIT */
 #include "base/json.h"
 #include "check/static/internal.h"
 #include <stdio.h>
@@ -79,11 +80,21 @@ static const BinLoc *loc_of(const BinFlow *flow, uint32_t inst) {
     return loc && loc->ptx_line && flow->bin->ptx_name ? loc : NULL;
 }
 
-/* Where a reader of the PTX finds the instruction; NULL: the file does not say. */
-static cJSON *place_in_ptx(const BinFlow *flow, uint32_t inst) {
+/* Where a reader finds the instruction: in the PTX, in the source that it was made of; the first is for
+ * people, NULL: the file does not say. The second may be NULL. */
+static void places_in_text(const BinFlow *flow, uint32_t inst, cJSON *place[2]) {
     const BinLoc *at = loc_of(flow, inst);
     cJSON *physical;
-    return at ? new_place(flow->bin->ptx_name, at->ptx_line, at->ptx_column, &physical) : NULL;
+    place[0] = at ? new_place(flow->bin->ptx_name, at->ptx_line, at->ptx_column, &physical) : NULL;
+    place[1] = NULL;
+    if (!at || !at->src_line || at->src_file >= flow->bin->nfiles || !*flow->bin->files[at->src_file])
+        return;
+    place[1] = new_place(flow->bin->files[at->src_file], at->src_line, 0, &physical);
+    if (access(flow->bin->ptx_name, R_OK) != 0) {
+        json_drop(place[0]);
+        place[0] = place[1];
+        place[1] = NULL;
+    }
 }
 
 /* The same finding in another version of the file: by rule, function and instruction, not by address. */
@@ -101,7 +112,8 @@ static void add_fingerprint(cJSON *to, const BinFlow *flow, const BinFinding *fi
 }
 
 static cJSON *sarif_result(const BinFlow *g, const BinFinding *finding) {
-    cJSON *o = json_object(), *ptx = place_in_ptx(g, finding->inst);
+    cJSON *o = json_object(), *place[2];
+    places_in_text(g, finding->inst, place);
     char where[160], message[1200];
     json_add_text(o, "ruleId", check_rule(finding->rule)->id);
     json_add_number(o, "ruleIndex", finding->rule);
@@ -109,9 +121,12 @@ static cJSON *sarif_result(const BinFlow *g, const BinFinding *finding) {
     snprintf(message, sizeof message, "%s (%s)", finding->text, bin_where(g, finding->inst, where));
     add_text(o, "message", message);
     cJSON *code = place_in_code(g, finding->inst);
-    json_append(json_add_list(o, "locations"), ptx ? ptx : code);
-    if (ptx)
-        json_append(json_add_list(o, "relatedLocations"), code);
+    json_append(json_add_list(o, "locations"), place[0] ? place[0] : code);
+    cJSON *related = place[0] ? json_add_list(o, "relatedLocations") : NULL;
+    if (related)
+        json_append(related, code);
+    if (place[1])
+        json_append(related, place[1]);
     add_fingerprint(o, g, finding);
     if (finding->npath > 1) {
         cJSON *flow = json_object(), *thread = json_object();
@@ -119,8 +134,10 @@ static cJSON *sarif_result(const BinFlow *g, const BinFinding *finding) {
         json_append(json_add_list(flow, "threadFlows"), thread);
         cJSON *steps = json_add_list(thread, "locations");
         for (uint32_t k = 0; k < finding->npath; k++) {
-            cJSON *step = json_object(), *place = place_in_ptx(g, finding->path[k]);
-            json_add(step, "location", place ? place : place_in_code(g, finding->path[k]));
+            cJSON *step = json_object(), *at[2];
+            places_in_text(g, finding->path[k], at);
+            json_drop(at[1]);
+            json_add(step, "location", at[0] ? at[0] : place_in_code(g, finding->path[k]));
             json_append(steps, step);
         }
     }

@@ -51,7 +51,7 @@ static void text_mend(FILE *out, const BinFlow *flow, const BinMend *mend) {
 
 static void text_finding(FILE *out, const BinFlow *flow, const BinFinding *finding) {
     const CheckRuleInfo *info = check_rule(finding->rule);
-    char where[160], text[300];
+    char where[160], text[300], source[100];
     fprintf(out, "%s: %s: %s %s: %s\n", flow->bin->path ? flow->bin->path : "binary",
             bin_where(flow, finding->inst, where), check_severity_name(finding->severity), info->id,
             finding->text);
@@ -59,6 +59,9 @@ static void text_finding(FILE *out, const BinFlow *flow, const BinFinding *findi
     fprintf(out, "    %s ;", text);
     if (finding->ptx_line)
         fprintf(out, "    // line %u", finding->ptx_line);
+    binary_source(flow->bin, finding->loc, source, sizeof source);
+    if (*source)
+        fprintf(out, " (%s)", source);
     fputc('\n', out);
     if (finding->npath > 1) {
         fputs("    path:", out);
@@ -138,8 +141,9 @@ static void json_mend(const BinFlow *flow, const BinFinding *finding, cJSON *lis
 static cJSON *json_finding(const BinFlow *flow, const BinFinding *finding) {
     const CheckRuleInfo *info = check_rule(finding->rule);
     cJSON *o = json_object();
-    char text[300], where[160];
+    char text[300], where[160], source[100];
     check_instruction_text(flow, finding->inst, text, sizeof text);
+    binary_source(flow->bin, finding->loc, source, sizeof source);
     json_add_text(o, "rule", info->id);
     json_add_text(o, "severity", check_severity_name(finding->severity));
     if (finding->func != BINFLOW_NONE)
@@ -148,6 +152,8 @@ static cJSON *json_finding(const BinFlow *flow, const BinFinding *finding) {
     json_add_text(o, "instruction", text);
     if (finding->ptx_line)
         json_add_number(o, "ptx_line", finding->ptx_line);
+    if (*source)
+        json_add_text(o, "source", source);
     cJSON *path = json_add_list(o, "path");
     for (uint32_t k = 0; k < finding->npath; k++)
         json_append(path, json_text(bin_where(flow, finding->path[k], where)));
