@@ -336,9 +336,10 @@ static void mach_sreg(Mach *mach) {
 
 /* Behind a WARPSYNC with a mask in a register lanes of other masks may be there as well, and where a branch
  * has asked for those of such a mask. lanes: of the mask */
-static bool others_take_part(const Mach *mach, const Term *lanes) {
+static bool others_take_part(const Mach *mach, Term *lanes) {
     const BinFlow *flow = mach->prover->flow;
     uint32_t first = flow->blocks[flow->block_of[mach->at]].first, i = mach->at;
+    lanes = t_under(&mach->prover->ts, lanes, mach->full);
     if (t_is_const(lanes) && lanes->k == UINT32_MAX)
         return false;
     while (i > first && bin_kind(&flow->insts[i]) != BK_WARPSYNC)
@@ -352,7 +353,7 @@ static bool others_take_part(const Mach *mach, const Term *lanes) {
     return mach->with_others || prove_joins_masks(flow, i);
 }
 
-static void only_of_the_mask(Mach *mach, const Term *lanes) {
+static void only_of_the_mask(Mach *mach, Term *lanes) {
     if (others_take_part(mach, lanes))
         mach_fault(mach, "lanes of other masks may take part, which WARPSYNC lets go on with these");
 }

@@ -250,6 +250,16 @@ past: one way ends too early | sub (0110\\S+ +)@P0 EXIT / \\1EXIT
 past: one way ends under the complement | sub (00d0\\S+ +)@P0 EXIT / \\1@!P0 EXIT
 past: one way does not end | drop 0110\\S+ +@P0 EXIT
 past: one way comes before the place | sub BRA `\\(.L_(\\d+)_0150\\) / BRA `(.L_\\1_0100+0x40)
+whole: asks for all lanes but one | sub LOP3.LUT P1, RZ, R8, 0xffffffff / LOP3.LUT P1, RZ, R8, 0xfffffffe
+whole: asks for half of the lanes | sub LOP3.LUT P1, RZ, R8, 0xffffffff / LOP3.LUT P1, RZ, R8, 0xffff
+whole: goes straight on where lanes are missing | sub in:.text.whole @!P1 BRA / @P1 BRA
+whole: waits for all lanes but one | sub WARPSYNC 0xffffffff / WARPSYNC 0xfffffffe
+whole: waits for no lane | sub WARPSYNC 0xffffffff / NOP
+whole: another vote where none is missing | sub VOTE.EQ P1, P0 / VOTE.EQ P1, !PT
+whole: another vote where lanes were missing | sub VOTE.EQ P0, P0 / VOTE.ALL P0, P0
+whole: asks those who are there for another value | sub VOTE.ANY R8, PT, PT / VOTE.ANY R8, PT, P0
+whole: waits for the lanes of another register | sub WARPSYNC R9 / WARPSYNC R5
+whole: another vote of the mask where none is missing | sub (01d0\\S+ +)VOTE.ANY R8, PT, P1 / \\1VOTE.ANY R8, PT, !P1
 textures: another texture's handle | sub TEX.B.LL R10, R12, R8, R2, 2D / TEX.B.LL R10, R12, R8, R4, 2D
 textures: coordinates exchanged | sub MOV R17, R8 / MOV R17, R9
 textures: another channel stored | sub STG.E (.R6.64.0xc.), R13 / STG.E \\1, R12
