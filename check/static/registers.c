@@ -323,9 +323,9 @@ static void uniform_live(Checker *checker, const Proc *proc) {
 
 typedef enum { V_NONE, V_ENTRY, V_CONST, V_COMPUTED, V_UNKNOWN } ValueKind;
 typedef struct {
-    uint8_t kind;
-    uint32_t value; /* register at the entry, or constant */
-    uint32_t def;   /* instruction that made it */
+    uint8_t kind, other_kind; /* other: what other lanes have, V_NONE if they have the same */
+    uint32_t value, other;    /* register at the entry, or constant */
+    uint32_t def;             /* instruction that made it */
 } Value;
 typedef struct {
     Value r[REG_RZ];
@@ -340,10 +340,40 @@ typedef struct {
 
 static Value value_of(const Values *values, Operand o, unsigned part) {
     if (o.kind == OPK_IMM && part == 0)
-        return (Value){V_CONST, o.value, NONE};
+        return (Value){.kind = V_CONST, .value = o.value, .def = NONE};
     if (o.kind != OPK_REG || o.file != RF_R || o.mods & (OPM_NEG | OPM_ABS | OPM_NOT))
-        return (Value){V_COMPUTED, 0, NONE};
-    return o.value + part >= REG_RZ ? (Value){V_CONST, 0, NONE} : values->r[o.value + part];
+        return (Value){.kind = V_COMPUTED, .def = NONE};
+    return o.value + part >= REG_RZ ? (Value){.kind = V_CONST, .def = NONE} : values->r[o.value + part];
+}
+
+static Value unknown_value(uint32_t def) { return (Value){.kind = V_UNKNOWN, .def = def}; }
+
+static bool is_one_of(Value of, Value x) {
+    return (of.kind == x.kind && of.value == x.value) || (of.other_kind == x.kind && of.other == x.value);
+}
+
+/* Some lanes have the one, some the other. Of more than two, and of what is unknown, nothing is known. */
+static Value either(Value x, Value y) {
+    if (x.kind == V_UNKNOWN || y.kind == V_UNKNOWN || y.other_kind != V_NONE)
+        return unknown_value(y.def);
+    if (is_one_of(x, y))
+        return x;
+    if (x.other_kind != V_NONE)
+        return unknown_value(y.def);
+    return (Value){x.kind, y.kind, x.value, y.value, y.def};
+}
+
+/* Which lanes have which a later branch may ask again: both are known for the rest of the block alone. */
+static void forget_others(Values *values) {
+    for (unsigned r = 0; r < REG_RZ; r++)
+        if (values->r[r].other_kind != V_NONE)
+            values->r[r] = unknown_value(values->r[r].def);
+}
+
+/* The value of some lanes, or of the others. */
+static Value of_lanes(Value x, bool others) {
+    return others && x.other_kind != V_NONE ? (Value){.kind = x.other_kind, .value = x.other, .def = x.def}
+                                            : (Value){.kind = x.kind, .value = x.value, .def = x.def};
 }
 
 static bool is_zero(const Values *v, Operand o) {
@@ -351,23 +381,28 @@ static bool is_zero(const Values *v, Operand o) {
     return o.kind == OPK_REG && o.file == RF_R && o.value == REG_RZ && x.kind == V_CONST;
 }
 
+static bool is_unguarded(const MachInst *inst) {
+    return bin_guard(inst) == BG_ALWAYS && op_is_always(inst->guard);
+}
 static void define_reg(Values *values, const MachInst *inst, unsigned d, unsigned part, Value x, uint32_t i) {
     uint32_t reg = inst->dst[d].value + part;
     if (inst->dst[d].kind != OPK_REG || inst->dst[d].file != RF_R || reg >= REG_RZ)
         return;
     if (x.def == NONE)
         x.def = i;
-    if (bin_guard(inst) == BG_ALWAYS && op_is_always(inst->guard))
+    if (is_unguarded(inst))
         values->r[reg] = x;
-    else if (values->r[reg].kind != x.kind || values->r[reg].value != x.value)
-        values->r[reg] = (Value){V_UNKNOWN, 0, i};
+    else if (values->r[reg].other_kind != V_NONE) /* the other lanes', perhaps */
+        values->r[reg] = unknown_value(i);
+    else
+        values->r[reg] = either(values->r[reg], x);
 }
 
 /* Values that are moved; others are computed, or unknown where they come from the stack. */
 static void track(Returns *returns, Values *values, uint32_t i) {
     const BinFlow *flow = returns->c->flow;
     const MachInst *inst = &flow->insts[i];
-    Value one = {V_COMPUTED, 0, NONE};
+    Value one = {.kind = V_COMPUTED, .def = NONE};
     uint64_t address = 0;
     bool native_lepc = returns->c->native && inst->optype == OT_LEPC;
     if (inst->optype == OT_MOV)
@@ -378,8 +413,9 @@ static void track(Returns *returns, Values *values, uint32_t i) {
         one.kind = V_UNKNOWN;
     else if (inst->optype == OT_LEPC) {
         address = bin_address(flow, i) + (uint64_t)inst->wide;
-        one = (Value){V_CONST, (uint32_t)address, NONE};
-    }
+        one = (Value){.kind = V_CONST, .value = (uint32_t)address, .def = NONE};
+    } else if (inst->optype == OT_SEL && !op_is_always(inst->src[SEL_pp]))
+        one = either(value_of(values, inst->src[SEL_ra], 0), value_of(values, inst->src[SEL_rb], 0));
     /* native code computes return addresses from LEPC and constants */
     if (returns->c->native && one.kind == V_COMPUTED)
         one.kind = V_UNKNOWN;
@@ -395,7 +431,7 @@ static void track(Returns *returns, Values *values, uint32_t i) {
     if (check_kind(returns->c, i) ==
         BK_CALL) /* callees give back some registers as they were; we do not ask which */
         for (unsigned r = 0; r < REG_RZ; r++)
-            values->r[r] = (Value){V_UNKNOWN, 0, i};
+            values->r[r] = unknown_value(i);
 }
 
 static bool merge_values(Values *into, const Values *with) {
@@ -406,9 +442,9 @@ static bool merge_values(Values *into, const Values *with) {
     bool changed = false;
     for (unsigned r = 0; r < REG_RZ; r++) {
         Value *a = &into->r[r], b = with->r[r];
-        if (a->kind == V_UNKNOWN || (a->kind == b.kind && a->value == b.value))
+        if (a->kind == V_UNKNOWN || is_one_of(*a, b))
             continue;
-        *a = (Value){V_UNKNOWN, 0, b.def};
+        *a = either(*a, b);
         changed = true;
     }
     return changed;
@@ -438,18 +474,14 @@ static bool is_behind_call(const Checker *checker, uint32_t p, uint32_t offset) 
     return false;
 }
 
-static void at_return(Returns *returns, uint32_t p, const Values *values, uint32_t i) {
+/* Do lanes have different return addresses in the pair of registers? */
+static bool parts_lanes(const Values *values, uint32_t pair) {
+    return values->r[pair].other_kind != V_NONE || values->r[pair + 1].other_kind != V_NONE;
+}
+
+/* Of lanes that have these words of a return address. */
+static void judge_return(Returns *returns, uint32_t p, uint32_t pair, Value lo, Value hi, uint32_t i) {
     Checker *checker = returns->c;
-    const MachInst *inst = &checker->flow->insts[i];
-    Operand ra = inst->src[RET_ra];
-    if (ra.kind != OPK_REG || ra.file != RF_R || ra.value >= REG_RZ - 1 || checker->procs[p].is_kernel)
-        return;
-    if (ra.value % 2)
-        check_report(checker, CR_R20, i, NONE, "return address in the odd pair R[%u:%u]", ra.value,
-                     ra.value + 1);
-    if (!checker->native && !isa_is_absolute(inst->optype, inst->mods))
-        return;
-    Value lo = values->r[ra.value], hi = values->r[ra.value + 1];
     if (lo.kind == V_ENTRY && hi.kind == V_ENTRY && hi.value == lo.value + 1) {
         returns->link[p] = lo.value;
         return;
@@ -462,18 +494,31 @@ static void at_return(Returns *returns, uint32_t p, const Values *values, uint32
     if ((!wrong && bad.kind != V_CONST && bad.kind != V_COMPUTED) ||
         (checker->native && bad.kind == V_CONST && bad.value == 0))
         return; /* native code takes 0 for the high half */
-    check_report(checker, CR_R20, i, bad.def, "return address R[%u:%u] redefined at %s", ra.value,
-                 ra.value + 1, made_by(checker, bad));
+    check_report(checker, CR_R20, i, bad.def, "return address R[%u:%u] redefined at %s", pair, pair + 1,
+                 made_by(checker, bad));
 }
 
-static void at_call(Returns *returns, const Values *values, uint32_t i) {
+static void at_return(Returns *returns, uint32_t p, const Values *values, uint32_t i) {
     Checker *checker = returns->c;
-    const BinFlow *flow = checker->flow;
-    Callees to = check_callees(checker, i);
-    uint32_t link = to.n == 1 ? returns->link[to.proc[0]] : NONE;
-    if (link == NONE || bin_kind(&flow->insts[i]) != BK_CALL)
+    const MachInst *inst = &checker->flow->insts[i];
+    Operand ra = inst->src[RET_ra];
+    if (ra.kind != OPK_REG || ra.file != RF_R || ra.value >= REG_RZ - 1 || checker->procs[p].is_kernel)
         return;
-    Value lo = values->r[link], hi = values->r[link + 1];
+    if (ra.value % 2)
+        check_report(checker, CR_R20, i, NONE, "return address in the odd pair R[%u:%u]", ra.value,
+                     ra.value + 1);
+    if (!checker->native && !isa_is_absolute(inst->optype, inst->mods))
+        return;
+    bool parts = parts_lanes(values, ra.value);
+    for (unsigned others = 0; others < 1u + parts; others++)
+        if (!parts || is_unguarded(inst))
+            judge_return(returns, p, ra.value, of_lanes(values->r[ra.value], others),
+                         of_lanes(values->r[ra.value + 1], others), i);
+}
+
+/* Of lanes that have these words in the pair of registers that the callee returns through. */
+static void judge_call(Checker *checker, uint32_t link, Value lo, Value hi, uint32_t i) {
+    const BinFlow *flow = checker->flow;
     uint64_t back = bin_address(flow, i + 1),
              start = flow->bin->funcs[flow->blocks[flow->block_of[i]].func].address;
     bool known = lo.kind == V_CONST || (!checker->native && (lo.kind == V_COMPUTED || lo.kind == V_ENTRY));
@@ -488,6 +533,20 @@ static void at_call(Returns *returns, const Values *values, uint32_t i) {
                      link + 1);
 }
 
+static void at_call(Returns *returns, const Values *values, uint32_t i) {
+    Checker *checker = returns->c;
+    const MachInst *inst = &checker->flow->insts[i];
+    Callees to = check_callees(checker, i);
+    uint32_t link = to.n == 1 ? returns->link[to.proc[0]] : NONE;
+    if (link == NONE || bin_kind(inst) != BK_CALL)
+        return;
+    bool parts = parts_lanes(values, link);
+    for (unsigned others = 0; others < 1u + parts; others++)
+        if (!parts || is_unguarded(inst))
+            judge_call(checker, link, of_lanes(values->r[link], others),
+                       of_lanes(values->r[link + 1], others), i);
+}
+
 static void run(Returns *returns, uint32_t p) {
     Checker *checker = returns->c;
     const BinFlow *flow = checker->flow;
@@ -497,7 +556,7 @@ static void run(Returns *returns, uint32_t p) {
     Values *entry = returns->in[proc->entry_block];
     entry->reached = true;
     for (unsigned r = 0; r < REG_RZ; r++)
-        entry->r[r] = (Value){V_ENTRY, r, NONE};
+        entry->r[r] = (Value){.kind = V_ENTRY, .value = r, .def = NONE};
     for (bool changed = true; changed;) {
         changed = false;
         for (uint32_t n = 0; n < proc->nrpo; n++) {
@@ -507,6 +566,7 @@ static void run(Returns *returns, uint32_t p) {
             FOR_BIN_INSTS(&flow->blocks[proc->rpo[n]], i)
                 if (flow->decoded[i])
                     track(returns, &v, i);
+            forget_others(&v);
             for (uint32_t s = 0; s < flow->blocks[proc->rpo[n]].nsuccs; s++)
                 changed |= merge_values(returns->in[flow->blocks[proc->rpo[n]].succs[s].block], &v);
         }

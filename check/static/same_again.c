@@ -11,6 +11,7 @@
  * equal. SPDX-License-Identifier: MIT */
 #include "base/rng.h"
 #include "check/static/internal.h"
+#include <string.h>
 
 enum { DEEP = 6 }; /* operations between a value and what it is made of */
 
@@ -120,7 +121,8 @@ struct SameAgain {
     uint64_t ur;
     uint8_t up;
     bool known, passes;
-    uint8_t *answers; /* [register, uniform predicates behind the others] 0: not asked for, 1 + the answer */
+    uint32_t asked_of; /* entry of the procedure that `answers` are for: a block may belong to several */
+    uint8_t *answers;  /* [register, uniform predicates behind the others] 0: not asked for, 1 + the answer */
 };
 
 static struct SameAgain *block_facts(Checker *checker, uint32_t block) {
@@ -189,6 +191,9 @@ bool check_holds_one_value(Checker *checker, const Proc *proc, uint32_t block, R
     uint32_t at = (file == RF_UP ? NUM_UR : 0) + reg;
     if (!facts->answers)
         facts->answers = ARENA_ARRAY(&checker->a, uint8_t, NUM_UR + REG_UPT);
+    else if (facts->asked_of != proc->entry_block)
+        memset(facts->answers, 0, NUM_UR + REG_UPT);
+    facts->asked_of = proc->entry_block;
     if (!facts->answers[at])
         facts->answers[at] = (uint8_t)(1 + holds_one_value(checker, proc, block, file, reg));
     return facts->answers[at] == 2;
