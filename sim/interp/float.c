@@ -43,21 +43,23 @@ static uint32_t scale32(uint32_t v, uint32_t s, const PtxCode *k) {
     return out32(interp_f32_op(MATH_MUL, v, s, 0, RND_RN), k);
 }
 static uint32_t scale_small(uint32_t v) { return f32_bits(fabsf(f32_of(v)) < 0x1p-126f ? 0x1p24f : 1.0f); }
+
+/* Of a quotient of .approx or .full (PTX ISA 9.7.3.8): a dividend and a reciprocal, whose product it is. */
+void interp_quotient(bool full, uint64_t *a, uint64_t *b, const PtxCode *code) {
+    uint32_t x = in32(*a, code), y = in32(*b, code);
+    uint32_t s = full && fabsf(f32_of(y)) > 0x1p126f ? 0x3e800000u : scale_small(y);
+    uint32_t reciprocal = interp_rcp(scale32(y, s, code));
+    *a = scale32(x, s, code);
+    *b = full ? out32(reciprocal, code) : f32_flush(reciprocal);
+}
+
 static U64 div32(U64 a, U64 b, U64 c, const PtxCode *code) {
-    uint32_t x = in32(a, code), y = in32(b, code);
     (void)c;
-    if (code->insn->flags & PF_APPROX) {
-        uint32_t s = scale_small(y);
-        return scale32(scale32(x, s, code), f32_flush(interp_rcp(scale32(y, s, code))), code);
+    if (code->insn->flags & (PF_APPROX | PF_FULL)) {
+        interp_quotient((code->insn->flags & PF_FULL) != 0, &a, &b, code);
+        return scale32((uint32_t)a, (uint32_t)b, code);
     }
-    if (code->insn->flags & PF_FULL) {
-        float m = fabsf(f32_of(y));
-        uint32_t s = f32_bits(m > 0x1p126f ? 0.25f : m < 0x1p-126f ? 0x1p24f : 1.0f);
-        x = scale32(x, s, code);
-        y = scale32(y, s, code);
-        return scale32(x, out32(interp_rcp(y), code), code);
-    }
-    return out32(interp_f32_op(MATH_DIV, x, y, 0, code->rnd), code);
+    return out32(interp_f32_op(MATH_DIV, in32(a, code), in32(b, code), 0, code->rnd), code);
 }
 static U64 rcp32(U64 a, U64 b, U64 c, const PtxCode *code) {
     uint32_t x = in32(a, code);

@@ -33,7 +33,7 @@ static uint64_t signs(const PtxCode *code) {
 }
 static uint64_t fused(uint64_t a, uint64_t b, uint64_t c, const PtxCode *code) {
     if (code->fused & PTX_FUSED_QUOTIENT)
-        b = interp_rcp(code->ftz ? f32_flush((uint32_t)b) : (uint32_t)b);
+        interp_quotient((code->fused & PTX_FUSED_FULL) != 0, &a, &b, code);
     a ^= code->fused & PTX_FUSED_MINUS_PRODUCT ? signs(code) : 0;
     c ^= code->fused & PTX_FUSED_MINUS_ADDEND ? signs(code) : 0;
     return code->inner(a, b, c, code);
@@ -67,10 +67,10 @@ static bool is_kept(const Defs *defs, const PtxOperand *operand, uint32_t at) {
            (at >= defs->block && (!here(defs, operand->reg) || defs->last[operand->reg] <= at));
 }
 
-/* div.approx.f32 is its dividend times a reciprocal (PTX ISA 9.7.3.8), which ptxas fuses like any product. */
+/* div.approx.f32 is its dividend times a reciprocal (PTX ISA 9.7.3.8), which ptxas fuses like any product,
+ * and so is its div.full.f32, of both scaled. */
 static bool is_product(const PtxInsn *in) {
-    return may_contract(in, PTX_MUL) ||
-           (in->op == PTX_DIV && in->type[0] == TY_F32 && (in->flags & PF_APPROX) != 0);
+    return may_contract(in, PTX_MUL) || (in->op == PTX_DIV && in->type[0] == TY_F32 && is_approximate(in));
 }
 
 /* The product that operand k of the sum is, where it may be fused; NULL if there is none. */
@@ -102,6 +102,7 @@ static void fuse(const Defs *defs, PtxCode *code, unsigned first) {
         code->inner = code->pure;
         code->pure = fused;
         code->fused = (uint8_t)((factors->insn->op == PTX_DIV ? PTX_FUSED_QUOTIENT : 0) |
+                                (factors->insn->flags & PF_FULL ? PTX_FUSED_FULL : 0) |
                                 (!minus   ? 0
                                  : k == 1 ? PTX_FUSED_MINUS_PRODUCT
                                           : PTX_FUSED_MINUS_ADDEND));

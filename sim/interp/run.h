@@ -61,7 +61,7 @@ typedef struct { /* where a destination goes; slot 0 discards */
     uint64_t mask;
 } PtxDst;
 
-enum { PTX_FUSED_MINUS_PRODUCT = 1, PTX_FUSED_MINUS_ADDEND = 2, PTX_FUSED_QUOTIENT = 4 };
+enum { PTX_FUSED_MINUS_PRODUCT = 1, PTX_FUSED_MINUS_ADDEND = 2, PTX_FUSED_QUOTIENT = 4, PTX_FUSED_FULL = 8 };
 #define CODE_MAX_SRC 5
 struct PtxCode {
     PtxExec *exec;
@@ -339,6 +339,9 @@ bool interp_local_reserve(PtxRun *run, PtxThread *thread, uint32_t top, uint32_t
 PtxStep interp_enter(PtxRun *run, PtxThread *thread, PtxProc *proc, const PtxCode *call); /* push a frame */
 
 /* Change a decoded function to what PtxRunOptions.fuse and .approx ask for (sim/interp/latitude.c). */
+/* Of a float quotient of .full, or of .approx: *a becomes its dividend, *b the reciprocal of its divisor,
+ * both scaled as they are multiplied. `code`: a statement with the quotient's .ftz. */
+void interp_quotient(bool full, uint64_t *a, uint64_t *b, const PtxCode *code);
 void interp_take_latitude(PtxRun *run, PtxProc *proc);
 
 /* Contents that nobody wrote (sim/interp/unwritten.c): of memory, of a frame's registers, of what malloc

@@ -63,6 +63,11 @@ bits='mov.b32 %x, %h; xor.b32 %x, %x, %i; and.b32 %x, %x, 15; cvt.rn.f32.u32 %h,
 quotient='div.approx.f32 %p, %f, %g;' fused_quotient="rcp.approx.f32 %p, %g; fma.rn.f32 %h, %f, %p, %f; $bits"
 judge 0 contraction "$quotient add.f32 %h, %p, %f; $bits" "$fused_quotient"
 judge 0 contraction "$quotient sub.f32 %h, %f, %p; $bits" "rcp.approx.f32 %p, %g; neg.f32 %p, %p; fma.rn.f32 %h, %f, %p, %f; $bits"
+full='div.full.f32 %p, %f, %g;'
+judge 0 contraction "$full add.f32 %h, %p, %f; $bits" "$fused_quotient"
+judge 0 contraction "$full sub.f32 %h, %f, %p; $bits" "rcp.approx.f32 %p, %g; neg.f32 %p, %p; fma.rn.f32 %h, %f, %p, %f; $bits"
+judge 4 differs "$full add.rn.f32 %h, %p, %f; $bits" "$fused_quotient"
+judge 4 differs "$full add.f32 %h, %p, %f; $bits" "rcp.approx.f32 %p, %g; fma.rn.f32 %h, %f, %p, %g; $bits"
 judge 4 differs "$quotient add.rn.f32 %h, %p, %f; $bits" "$fused_quotient"
 judge 4 differs "$quotient add.f32 %h, %p, %f; $bits" "rcp.approx.f32 %p, %g; fma.rn.f32 %h, %f, %p, %g; $bits"
 judge 4 differs "div.rn.f32 %p, %f, %g; add.f32 %h, %p, %f; $bits" "$fused_quotient"
@@ -137,7 +142,7 @@ else
             { echo "FAILED: ptxas's $s"; head -4 out; failed=1; }
     done
     constants='mov.f32 %h, 0f447A0000; div.approx.f32 %p, %f, %h; add.f32 %h, %p, 0fC1200000; div.approx.f32 %p, %g, %h;'
-    constants+="add.f32 %h, %p, %f; $bits"
+    constants+="add.f32 %h, %p, %f; div.full.f32 %p, %h, %g; sub.f32 %h, %f, %p; $bits"
     module constants.ptx "$constants"
     sed -i 's/"f32", "count": 64/"u32", "count": 64/' k.json
     for level in -O0 -O3; do
