@@ -9,6 +9,7 @@
  * complete, and the other threads go on in the meantime.
  * SPDX-License-Identifier: MIT */
 #include "sim/interp/run.h"
+#include <stdio.h>
 
 enum { COUNT_LIMIT = 1 << 20, TX_LIMIT = 1 << 21 };
 
@@ -82,7 +83,12 @@ static uint32_t drop_of(const PtxCode *code, uint32_t arrivals) {
 /* ---- one function a column INTERP ---- */
 
 static PtxStep exec_init(PtxRun *run, PtxThread *thread, const PtxCode *code) {
-    uint32_t n = (uint32_t)interp_arg(run, thread, &code->src[1]) % COUNT_LIMIT;
+    uint32_t count = (uint32_t)interp_arg(run, thread, &code->src[1]), n = count % COUNT_LIMIT;
+    if (count == 0 || count >= COUNT_LIMIT) {
+        char text[80];
+        snprintf(text, sizeof text, "count %u, not from 1 to %u", count, COUNT_LIMIT - 1);
+        interp_warn(run, thread, code, TRAP_UNDEFINED, text);
+    }
     uint64_t word = to_word((Barrier){.expected = n, .pending = n});
     uint8_t *place = object(run, thread, code, true);
     if (!place)

@@ -54,6 +54,21 @@ kernel square '.shared .b32 s[1024];' '.param .u64 a, .param .u32 pitch' "mov.u3
 mov.u32 %j, %ctaid.y; shl.b32 %j, %j, 5; add.s32 %j, %j, %y; ld.param.u32 %n, [pitch]; mad.lo.s32 %i, %j, %n, %i; mul.wide.u32 %o, %i, 4; ld.param.u64 %a, [a]; add.s64 %a, %a, %o;
 shl.b32 %j, %y, 5; add.s32 %j, %j, %x; shl.b32 %j, %j, 2; mov.u32 %n, s; add.s32 %j, %n, %j; st.shared.u32 [%j], %i; bar.sync 0;
 shl.b32 %j, %x, 5; add.s32 %j, %j, %y; shl.b32 %j, %j, 2; add.s32 %j, %n, %j; ld.shared.u32 %x, [%j]; st.global.u32 [%a], %x;" equal
+# the first warp hands numbers over to the rest of a row, turn by turn: in a smaller block there is no rest, and an mbarrier waits
+# for nobody, which PTX leaves undefined; many turns take longer than is waited for
+kernel handed '.shared .align 8 .b64 full; .shared .align 8 .b64 empty; .shared .b32 s[32];' '.param .u64 a, .param .u32 turns' ".reg .b32 %w, %h, %t; .reg .b64 %z; .reg .pred %q;
+mov.u32 %i, %tid.x; mov.u32 %j, %ntid.x; mov.u32 %y, %tid.y; mov.u32 %t, %ntid.y; mad.lo.s32 %y, %y, %j, %i; mul.lo.s32 %t, %t, %j;
+ld.param.u64 %a, [a]; ld.param.u32 %n, [turns]; min.u32 %x, %t, 32; sub.u32 %t, %t, %x;
+setp.ne.u32 %p, %y, 0; @%p bra M; mbarrier.init.shared.b64 [full], %x; mbarrier.init.shared.b64 [empty], %t; M: bar.sync 0;
+mov.u32 %x, 0; mov.u32 %t, 0; setp.gt.u32 %p, %i, 31; @%p bra C;
+P: setp.ge.u32 %p, %x, %n; @%p bra END; mov.u32 %w, 0;
+D: add.u32 %w, %w, 1; setp.lt.u32 %q, %w, 200; @%q bra D; and.b32 %h, %x, 1; xor.b32 %h, %h, 1;
+E: mbarrier.test_wait.parity.shared.b64 %q, [empty], %h; @!%q bra E;
+shl.b32 %w, %i, 2; mov.u32 %j, s; add.u32 %j, %j, %w; mad.lo.u32 %w, %x, 3, %i; st.shared.u32 [%j], %w; mbarrier.arrive.shared.b64 %z, [full]; add.u32 %x, %x, 1; bra P;
+C: setp.ge.u32 %p, %x, %n; @%p bra F; and.b32 %h, %x, 1;
+G: mbarrier.test_wait.parity.shared.b64 %q, [full], %h; @!%q bra G;
+and.b32 %w, %i, 31; shl.b32 %w, %w, 2; mov.u32 %j, s; add.u32 %j, %j, %w; ld.shared.u32 %w, [%j]; add.u32 %t, %t, %w; mbarrier.arrive.shared.b64 %z, [empty]; add.u32 %x, %x, 1; bra C;
+F: mul.wide.u32 %o, %y, 4; add.s64 %a, %a, %o; st.global.u32 [%a], %t; END:" equal
 # threads in one axis, blocks in three: sixteen threads do not do the same
 kernel thin '' '.param .u64 a' "mov.u32 %x, %tid.x; mov.u32 %j, %ctaid.x; mov.u32 %y, %ctaid.y; mov.u32 %n, %ctaid.z; shl.b32 %n, %n, 8; shl.b32 %y, %y, 7; add.s32 %y, %y, %n; shl.b32 %j, %j, 9;
 add.s32 %i, %x, %y; add.s32 %i, %i, %j; ld.param.u64 %a, [a]; mul.wide.u32 %o, %i, 4; add.s64 %a, %a, %o; st.global.u32 [%a], %i;" equal

@@ -329,6 +329,16 @@ want 1 "access out of range at 0xfffc: outside constant bank 3 of 16 bytes" run 
 want 4 "bfe.u32, position 256, above 255" run bank.ptx --kernel field --engine ptx --undefined --arg buf:u32[1]=zero
 want 4 "" run bank.ptx --kernel field --engine ptx --undefined --arg buf:u32[1]=zero
 check "a length that is no more than 255 is nothing to report" test "$(grep -c 'above 255' out)" = 1
+cat >arrivals.ptx <<'P'
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u32 n)
+{ .reg .b32 %n; .shared .align 8 .b64 m; ld.param.u32 %n, [n]; mbarrier.init.shared.b64 [m], %n; ret; }
+P
+want 4 "undefined behaviour: mbarrier.init.shared.b64, count 0, not from 1 to 1048575" run arrivals.ptx --engine ptx --undefined --arg u32:0
+want 4 "count 1048576, not" run arrivals.ptx --engine ptx --undefined --arg u32:1048576
+want 0 "" run arrivals.ptx --engine ptx --undefined --arg u32:1048575
 # the offset of LDC is signed: one above 0x7fff is no part of it
 {
     printf '.version 7.0\n.target sm_75\n.address_size 64\n.const .align 4 .b32 big[12000] = {0'

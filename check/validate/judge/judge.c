@@ -128,7 +128,8 @@ static uint64_t launch_threads(const PlanLaunch *launch) {
 
 static void keep_open(void *user, const SimTrap *warning) {
     SimTrap *first = user;
-    if (warning->kind == TRAP_UNINITIALISED && first->kind == TRAP_NONE)
+    bool open = warning->kind == TRAP_UNINITIALISED || warning->kind == TRAP_UNDEFINED;
+    if (open && first->kind == TRAP_NONE)
         *first = *warning;
 }
 

@@ -115,7 +115,8 @@ static bool try_attempt(AutoSearch *search, const AutoAttempt *attempt, Look loo
     search->races = r.nharmful;
     bool lane = r.first_warning.kind == TRAP_COLLECTIVE;
     search->warned = r.nwarnings && !(search->lenient && lane);
-    search->undefined = (lane && !search->lenient) || r.first_warning.kind == TRAP_OUT_OF_RANGE;
+    search->undefined = (lane && !search->lenient) || r.first_warning.kind == TRAP_OUT_OF_RANGE ||
+                        r.first_warning.kind == TRAP_UNDEFINED;
     search->from_nowhere = lane;
     search->unordered = r.nraces;
     search->strong = r.nstrong != 0;

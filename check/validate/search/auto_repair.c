@@ -211,8 +211,8 @@ bool auto_repair(AutoSearch *search, AutoAttempt *attempt) {
         attempt->fitted = true;
         return auto_fit_units(search, attempt, &random);
     }
-    case TRAP_BUDGET:
-        return one_block(attempt, search) || (shrink(attempt, search) && search->brief) ||
+    case TRAP_BUDGET: /* a shape that is tried for itself stays as long as there are smaller numbers */
+        return one_block(attempt, search) || (shrink(attempt, search) && (search->brief || search->block)) ||
                fewer_threads(attempt, search);
     case TRAP_COLLECTIVE: return whole_warp(attempt, search);
     case TRAP_BARRIER: return fit_barrier(attempt, search, sim_trap->text);
