@@ -6,6 +6,7 @@ heddle_unit_test(test_asked test_asked.c DEPS hd_lower)
 heddle_test_cost(60 test_reconverge)
 heddle_unit_test(test_opt test_opt.c DEPS hd_lower)
 heddle_unit_test(test_combine test_combine.c DEPS hd_lower)
+heddle_unit_test(test_address test_address.c DEPS hd_lower)
 heddle_unit_test(test_join test_join.c DEPS hd_lower)
 heddle_unit_test(test_opt_random test_opt_random.c DEPS hd_lower)
 # Programs whose lanes meet: PTX interpreter and machine agree in every mode.

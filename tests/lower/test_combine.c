@@ -32,6 +32,35 @@ static void test_combine(void **state) {
     unload(&l);
 }
 
+/* A product or a shifted number taken away: IMAD of a number below zero. */
+static void test_combine_taken_away(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l,
+         "bb1: preds() succs()\n  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[tid.y]\n  %r3 = S2R SR[tid.z]\n"
+         "  %r4 = IMAD %r1, 0x7, RZ, _\n  %r5, _, _ = IADD3 %r2, -%r4, RZ, !PT, !PT\n  STG _, _, 0x0, %r5\n"
+         "  %r6 = SHF(type=U32 dir=L) %r1, 0x3, RZ\n  %r7, _, _ = IADD3 -%r6, %r2, RZ, !PT, !PT\n"
+         "  STG _, _, 0x4, %r7\n"
+         "  %r8 = IMAD %r1, %r3, RZ, _\n  %r9, _, _ = IADD3 %r2, -%r8, RZ, !PT, !PT\n  STG _, _, 0x8, %r9\n"
+         "  %r10 = IMAD %r1, 0x7, RZ, _\n  %r11, _, _ = IADD3 0x64, -%r10, RZ, !PT, !PT\n"
+         "  STG _, _, 0xc, %r11\n"
+         "  %r12 = IMAD %r1, 0x7, %r3, _\n  %r13, _, _ = IADD3 %r2, -%r12, RZ, !PT, !PT\n"
+         "  STG _, _, 0x10, %r13\n"
+         "  %r14 = IMAD %r1, 0x7, RZ, _\n  %r15, _, _ = IADD3 -%r2, -%r14, RZ, !PT, !PT\n"
+         "  STG _, _, 0x14, %r15\n"
+         "  %r16 = SHF(type=U32 dir=R hi=1) RZ, 0x3, %r1\n  %r17, _, _ = IADD3 %r2, -%r16, RZ, !PT, !PT\n"
+         "  STG _, _, 0x18, %r17\n  EXIT _\n");
+    assert_true(pass_combine(l.f, &l.d) && pass_dce(l.f, &l.d));
+    expect(&l, "%r5 = IMAD %r1, 0xfffffff9, %r2", "%r4 = IMAD");
+    expect(&l, "%r7 = IMAD %r1, 0xfffffff8, %r2", "%r6 = SHF");
+    expect(&l, "%r9, _, _ = IADD3 %r2, -%r8", NULL);    /* no factor is a number */
+    expect(&l, "%r11, _, _ = IADD3 0x64, -%r10", NULL); /* two numbers */
+    expect(&l, "%r13, _, _ = IADD3 %r2, -%r12", NULL);  /* a third term */
+    expect(&l, "%r15 = IMAD %r1, 0xfffffff9, -%r2", "%r14 = IMAD");
+    expect(&l, "%r17, _, _ = IADD3 %r2, -%r16", NULL); /* to the right */
+    unload(&l);
+}
+
 /* One byte of a word by PRMT, a sum with the high bits of a word by LEA.HI. */
 static void test_combine_bytes(void **state) {
     (void)state;
@@ -255,10 +284,10 @@ static void test_combine_words(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_combine),         cmocka_unit_test(test_combine_bytes),
-        cmocka_unit_test(test_combine_numbers), cmocka_unit_test(test_combine_addresses),
-        cmocka_unit_test(test_combine_carries), cmocka_unit_test(test_combine_words),
-        cmocka_unit_test(test_combine_shifts),
+        cmocka_unit_test(test_combine),           cmocka_unit_test(test_combine_taken_away),
+        cmocka_unit_test(test_combine_bytes),     cmocka_unit_test(test_combine_numbers),
+        cmocka_unit_test(test_combine_addresses), cmocka_unit_test(test_combine_carries),
+        cmocka_unit_test(test_combine_words),     cmocka_unit_test(test_combine_shifts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

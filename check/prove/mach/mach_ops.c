@@ -142,6 +142,9 @@ Refusal mach_refusal(const Mach *mach, unsigned op, unsigned type) {
     return op == AtomOp_EXCH ? REFUSED_LOCAL : REFUSED_SHARED;
 }
 
+/* .X4, .X8, .X16 of an address in shared memory. */
+static unsigned address_shift(unsigned stride) { return stride ? stride + 1 : 0; }
+
 static void mach_atomic(Mach *mach, unsigned space, bool wide_address, unsigned stride, unsigned op,
                         unsigned type, unsigned order, bool cas, bool result) {
     Terms *ts = &mach->prover->ts;
@@ -195,7 +198,9 @@ bool mach_swap(Mach *mach, unsigned words, Term **arg, Term *const *expected) {
         (void)(MOD(ATOM_CAS, type) + MOD(ATOM_CAS, order));
         arg[0] = mach_address(mach, true, 0);
         break;
-    default: (void)MOD(ATOMS_CAS, type); arg[0] = mach_address(mach, false, 0);
+    default:
+        (void)MOD(ATOMS_CAS, type);
+        arg[0] = mach_address(mach, false, address_shift(MOD(ATOMS_CAS, stride)));
     }
     for (unsigned c = 0; c < words; c++) {
         fits &= mach_word(mach, EXPECTED, c) == expected[c];
@@ -593,12 +598,12 @@ static bool memory(Mach *mach) {
     case OT_LD: generic_load(mach, MOD(LD, sz), MOD(LD, order)); return true;
     case OT_ST: generic_store(mach, MOD(ST, sz), MOD(ST, order)); return true;
     case OT_LDS:
-        mach_load(mach, MEM_SHARED, mach_address(mach, false, MOD(LDS, stride) ? MOD(LDS, stride) + 1 : 0),
-                  MOD(LDS, sz), MemOrder_WEAK);
+        mach_load(mach, MEM_SHARED, mach_address(mach, false, address_shift(MOD(LDS, stride))), MOD(LDS, sz),
+                  MemOrder_WEAK);
         return true;
     case OT_STS:
-        mach_store(mach, MEM_SHARED, mach_address(mach, false, MOD(STS, stride) ? MOD(STS, stride) + 1 : 0),
-                   MOD(STS, sz), MemOrder_WEAK);
+        mach_store(mach, MEM_SHARED, mach_address(mach, false, address_shift(MOD(STS, stride))), MOD(STS, sz),
+                   MemOrder_WEAK);
         return true;
     case OT_LDL:
         mach_load(mach, MEM_LOCAL, mach_address(mach, false, 0), MOD(LDL, sz), MemOrder_WEAK);
@@ -621,10 +626,12 @@ static bool memory(Mach *mach) {
         mach_atomic(mach, MEM_GLOBAL, true, 0, MOD(RED, op), MOD(RED, type), MOD(RED, order), false, false);
         return true;
     case OT_ATOMS:
-        mach_atomic(mach, MEM_SHARED, false, 0, MOD(ATOMS, op), MOD(ATOMS, type), 0, false, true);
+        mach_atomic(mach, MEM_SHARED, false, address_shift(MOD(ATOMS, stride)), MOD(ATOMS, op),
+                    MOD(ATOMS, type), 0, false, true);
         return true;
     case OT_ATOMS_CAS:
-        mach_atomic(mach, MEM_SHARED, false, 0, 0, MOD(ATOMS_CAS, type), 0, true, true);
+        mach_atomic(mach, MEM_SHARED, false, address_shift(MOD(ATOMS_CAS, stride)), 0, MOD(ATOMS_CAS, type),
+                    0, true, true);
         return true;
     case OT_MEMBAR:
         mach_event(mach, 7,

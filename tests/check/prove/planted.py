@@ -122,20 +122,21 @@ memory: barrier dropped | drop BAR.SYNC
 memory: barrier of another number | sub (BAR.SYNC\\S*) 0x0 / \\1 0x1
 memory: barrier of half the block | sub (BAR.SYNC\\S*) 0x0 / \\1 0x0, 0x40
 memory: arrives only | sub BAR.SYNC\\S* 0x0 / BAR.ARV 0x0, 0x80
-memory: shared store moved over the barrier | move BAR.SYNC / STS .R4., R6
+memory: shared store moved over the barrier | move BAR.SYNC / STS .R0.0x100., R6
 memory: shared load moved over the barrier | move LDS R10 / BAR.SYNC
-memory: shared variable elsewhere | sub IADD3 R4, R0, 0x100 / IADD3 R4, R0, 0x80
+memory: shared variable elsewhere | sub (LDS R10, .R0).0x100 / \\1+0x80
+memory: shared variable elsewhere, another index | sub (LDS R11, .R11).0x100 / \\1+0x80
 memory: address masked otherwise | sub LOP3.LUT R0, R7, 0x7f / LOP3.LUT R0, R7, 0xff
-memory: other symbol | sub (__rela .I_14_0220, \\w+), \\S+, / \\1, index@(second),
+memory: other symbol | sub (__rela .I_14_0210, \\w+), \\S+, / \\1, index@(second),
 memory: other addend | sub (__rela \\S+, 56, \\S+), 0x0 / \\1, 0x8
-memory: relocation of another instruction | sub (__rela) .I_14_0230, / \\1 0x240,
-memory: relocation of the other word | sub (__rela .I_14_0220), 56, / \\1, 57,
-memory: relocation lost | sub (__rela) .I_14_0250, / \\1 0x390,
+memory: relocation of another instruction | sub (__rela) .I_14_0220, / \\1 0x230,
+memory: relocation of the other word | sub (__rela .I_14_0210), 56, / \\1, 57,
+memory: relocation lost | sub (__rela) .I_14_0240, / \\1 0x370,
 memory: symbol elsewhere | sub (__symbol .second.), .L_15_0010, / \\1, 0x8,
-memory: constant of another place | sub LDC R5, c.0x3..0x8. / LDC R5, c[0x3][0xc]
-memory: constant of another bank | sub LDC R4, c.0x3. / LDC R4, c[0x0]
-memory: constant of another width | sub LDC R4, / LDC.U8 R4,
-memory: constant wider than it is aligned | sub LDC R5, / LDC.64 R10,
+memory: constant of another place | sub LDC R9, c.0x3..0x8. / LDC R9, c[0x3][0xc]
+memory: constant of another bank | sub LDC R8, c.0x3. / LDC R8, c[0x0]
+memory: constant of another width | sub LDC R8, / LDC.U8 R8,
+memory: constant wider than it is aligned | sub LDC R9, / LDC.64 R10,
 memory: constant beyond the bank | sub MOV R12, 0x0 / LDC R12, c[0x3][R0+0x4000]
 memory: frame's variable elsewhere | sub IADD3 R0, R1, 0x4, / IADD3 R0, R1, 0x8,
 memory: stack not lowered | drop IADD3 R1, R1, -0x40
@@ -150,7 +151,7 @@ memory: records of another kernel | sub in:.nv.info.memory (__section_info) sect
 memory: constants of another kernel | sub in:.nv.constant0.memory (__section_info) section@.*memory. / \\1 section@(.text.other)
 memory: shared memory of another kernel | sub in:.nv.shared.memory (__section_info) section@.*memory. / \\1 section@(.text.other)
 memory: code that is not executable | sub in:.text.memory (__section_flags 0x\\w*)6$ / \\g<1>2
-memory: list of EXIT instructions | state in:.nv.info.memory EIATTR_EXIT_INSTR_OFFSETS / EIATTR_EXIT_INSTR_OFFSETS, 0x360
+memory: list of EXIT instructions | state in:.nv.info.memory EIATTR_EXIT_INSTR_OFFSETS / EIATTR_EXIT_INSTR_OFFSETS, 0x350
 memory: fewer registers in a launch than the code has | sub in:.nv.info.memory EIATTR_MAXREG_COUNT, 0xff / EIATTR_MAXREG_COUNT, 0x10
 memory|memory: one kernel alone, stored elsewhere | sub \\[R2.64.0x50\\] / [R2.64+0x54]
 atomics: another sum | sub FADD R11, R10, R0 / FADD R11, R10, -R0
@@ -318,7 +319,7 @@ partial: all load, second left out | drop in:.text.partial LDG.E.64.*line 34
 partial: way of all for the others | sub in:.text.partial @P0 (BRA.*line 17) / @!P0 \\1
 partial: limit of the way of all | sub in:.text.partial 0x5f, PT / 0x3f, PT
 partial: first stored for the second | sub in:.text.partial (STS.64.*0x100.), R8 / \\1, R6
-partial: a pair written before it is stored | sub in:.text.partial SHF.L.U32 R\\d+(.*line 37) / SHF.L.U32 R8\\1
+partial: a pair written before it is stored | sub in:.text.partial LDG.E.64 R4(.*line 35) / LDG.E.64 R8\\1
 partial: another who asks for itself | sub in:.text.partial VOTE.ANY (R\\d+), PT, PT(.*)line 60 / VOTE.ANY \\1, PT, P1\\2line 60
 partial: nobody asks the first time | drop in:.text.partial VOTE.ANY.*line 60
 partial: nobody asks the second time | drop in:.text.partial VOTE.ANY.*line 67
@@ -435,8 +436,10 @@ lanes: loop's counter steps by two | sub IADD3 R7, R7, 0x1 / IADD3 R7, R7, 0x2
 lanes: loop's counter starts at one | sub MOV R7, RZ / MOV R7, 0x1
 lanes: branch into the loop's middle | sub (@P1 BRA) `\\(.L_9_00e0\\) / \\1 `(.L_9_00e0+0x10)
 lanes: uniform register from a lane's | sub IADD3 R7, R7, 0x1, RZ / R2UR UR4, R7
-lanes: store of shared memory moved over bar.warp.sync | move LDS R9, / STS .R0., R6
-lanes: load of shared memory moved over bar.sync | move LDS R0, .R0.0x100. / BAR.SYNC\\S* 0x0
+lanes: store of shared memory moved over bar.warp.sync | move LDS R0, .R7.X4.0x4. / STS .R7.X4., R6
+lanes: shared memory by another factor | sub (STS .R7.)X4 / \\1X8
+lanes: shared memory without a factor | sub (STS .R7).X4(.0x100) / \\1\\2
+lanes: load of shared memory moved over bar.sync | move LDS R0, .R7.X4.0x100. / BAR.SYNC\\S* 0x0
 lanes: count of the barrier | sub (BAR.SYNC\\S*) 0x1, 0x40 / \\1 0x1, 0x20
 lanes: barriers swapped | sub (BAR.SYNC\\S*) 0x1, 0x40 / \\1 0x0
 lanes: collective dropped, result kept | drop VOTE.ANY P0
