@@ -67,6 +67,7 @@ static void put_table(const cJSON *list, const char *caption, const char *functi
 static void put_decisions(const PageInput *page, const char *function, FILE *out) {
     static const Column branches[] = {{"pc", "branch at", AS_ADDRESS},
                                       {"line", "PTX line", AS_NUMBER},
+                                      {"source", "source", AS_TEXT},
                                       {"barrier", "barrier", AS_BARRIER},
                                       {"join_line", "joins at line", AS_NUMBER},
                                       {"saves", "saves", AS_NUMBER},
@@ -77,6 +78,7 @@ static void put_decisions(const PageInput *page, const char *function, FILE *out
                                       {"why", "why", AS_TEXT},
                                       {NULL, NULL, AS_TEXT}};
     static const Column predication[] = {{"line", "PTX line", AS_NUMBER},
+                                         {"source", "source", AS_TEXT},
                                          {"shape", "shape", AS_TEXT},
                                          {"instructions", "inside", AS_NUMBER},
                                          {"selects", "selects added", AS_NUMBER},
@@ -85,9 +87,13 @@ static void put_decisions(const PageInput *page, const char *function, FILE *out
                                          {"converted", "converted", AS_TEXT},
                                          {"why", "why", AS_TEXT},
                                          {NULL, NULL, AS_TEXT}};
-    static const Column melding[] = {{"line", "PTX line", AS_NUMBER}, {"instructions", "melded", AS_NUMBER},
-                                     {"alone", "alone", AS_NUMBER},   {"selects", "selects", AS_NUMBER},
-                                     {"why", "why", AS_TEXT},         {NULL, NULL, AS_TEXT}};
+    static const Column melding[] = {{"line", "PTX line", AS_NUMBER},
+                                     {"source", "source", AS_TEXT},
+                                     {"instructions", "melded", AS_NUMBER},
+                                     {"alone", "alone", AS_NUMBER},
+                                     {"selects", "selects", AS_NUMBER},
+                                     {"why", "why", AS_TEXT},
+                                     {NULL, NULL, AS_TEXT}};
     put_table(cJSON_GetObjectItemCaseSensitive(page->decisions, "branches"),
               "Divergent branches: where their lanes come together, and what a warp is expected to save, in "
               "instructions",

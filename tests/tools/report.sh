@@ -64,6 +64,12 @@ grep -Eq '^ +[0-9a-f]{4} +21 +B[0-9]+ +31 +[0-9.]+  joins early, in every round 
 grep -q '"loop_exits":	2' json || fail "exits in JSON"
 grep -q '"saves":	[0-9]' json || fail "savings in JSON"
 grep -q 'warps' table && fail "counts without a profile"
+# With .loc the line of the source stands beside that of the PTX, of what joins and of what is guarded, on pages too.
+sed -e 's,^\.visible,.file 1 "/made of/k.cu"\n&,' -e 's/^  xor.b32 %r6, %r4, %r5;/  .loc 1 7 3\n&/' k.ptx >made.ptx
+"$heddle" report made.ptx --predicate=off >table || fail "report of made.ptx"
+[ "$(grep -c '(k.cu:7)$' table)" -gt 1 ] && grep -Eq '^ +[0-9a-f]{4} +23 .* with 2 exits \(k.cu:7\)$' table || fail "lines of the source"
+"$heddle" report made.ptx --json | grep -q '"source":	"k.cu:7"' || fail "lines of the source in JSON"
+"$heddle" report made.ptx --html made.html && grep -q '<td[^>]*>k.cu:7</td>' made.html || fail "lines of the source in the page"
 # Only auto mode estimates.
 "$heddle" report k.ptx --predicate=off --reconverge=ipdom >ipdom || fail "report of ipdom"
 awk '$2 == 21 && $3 ~ /^B/ && $4 == 38 { n++ } END { exit n != 1 }' ipdom ||

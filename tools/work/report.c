@@ -13,6 +13,30 @@ static uint32_t line_of(const Compilation *compilation, const Function *f, LocId
     return f->ptx && src.i && compilation->ir->ptx ? ptx_loc_line(compilation->ir->ptx, src) : 0;
 }
 
+enum { SOURCE_BYTES = 100 };
+
+/* Of the source language, "k.cu:12"; "" where the PTX has no `.loc`. */
+static const char *source_of(const Compilation *compilation, const Function *f, LocId loc,
+                             char out[SOURCE_BYTES]) {
+    uint32_t insn = loc.i < f->locs.n ? f->locs.at[loc.i].ptx_insn : 0;
+    *out = 0;
+    if (f->ptx && insn && insn <= f->ptx->ninsns && compilation->ir->ptx)
+        ptx_source(compilation->ir->ptx, f->ptx, &f->ptx->insns[insn - 1], out, SOURCE_BYTES);
+    return out;
+}
+
+/* The end of a row: " (k.cu:12)". */
+static void end_row(const Compilation *compilation, const Function *f, LocId loc, FILE *out) {
+    char source[SOURCE_BYTES];
+    fprintf(out, *source_of(compilation, f, loc, source) ? " (%s)\n" : "%s\n", source);
+}
+
+static void add_source(const Compilation *compilation, const Function *f, LocId loc, cJSON *to) {
+    char source[SOURCE_BYTES];
+    if (*source_of(compilation, f, loc, source))
+        json_add_text(to, "source", source);
+}
+
 /* What the profile has of the PTX branch there; NULL: nothing. */
 static const PtxBranch *counts_at(const Compilation *compilation, const Function *f, LocId loc) {
     uint32_t insn = loc.i < f->locs.n ? f->locs.at[loc.i].ptx_insn : 0;
@@ -100,7 +124,8 @@ static void predicate_table(const Compilation *compilation, FILE *out) {
             snprintf(added, sizeof added, "%u", (unsigned)(report->selects + report->merges));
         }
         predicate_why(report, why);
-        fprintf(out, "  %8s %10s %8s %8s  %s\n", line, ir_predicate_shape(report->shape), inside, added, why);
+        fprintf(out, "  %8s %10s %8s %8s  %s", line, ir_predicate_shape(report->shape), inside, added, why);
+        end_row(compilation, report->func, report->loc, out);
     }
 }
 
@@ -126,7 +151,7 @@ static void meld_table(const Compilation *compilation, FILE *out) {
         if (report->branch_issues > 0)
             fprintf(out, ": %.4g expected warp instructions, %.4g melded", (double)report->branch_issues,
                     (double)report->melded_issues);
-        fputc('\n', out);
+        end_row(compilation, report->func, report->loc, out);
     }
 }
 
@@ -140,6 +165,7 @@ static void meld_json(const Compilation *compilation, cJSON *root) {
         json_add_text(o, "function", str_text(&compilation->strings, report->func->name));
         if (line_of(compilation, report->func, report->loc))
             json_add_number(o, "line", line_of(compilation, report->func, report->loc));
+        add_source(compilation, report->func, report->loc, o);
         json_add_bool(o, "melded", melded);
         json_add_text(o, "why", melded ? "melded" : ir_predicate_reason(report->reason));
         if (report->branch_issues <= 0)
@@ -201,7 +227,7 @@ void report_table(const Compilation *compilation, FILE *out) {
             fprintf(out, " %10s %8s %6s", "-", "-", "-");
         fputs("  ", out);
         reconv_why(compilation, report, out);
-        fputc('\n', out);
+        end_row(compilation, report->func, report->loc, out);
     }
 }
 
@@ -215,6 +241,7 @@ static void predicate_json(const Compilation *compilation, cJSON *root) {
         json_add_text(o, "function", str_text(&compilation->strings, report->func->name));
         if (line_of(compilation, report->func, report->loc))
             json_add_number(o, "line", line_of(compilation, report->func, report->loc));
+        add_source(compilation, report->func, report->loc, o);
         json_add_bool(o, "converted", report->reason == PR_CONVERTED);
         json_add_text(o, "why", ir_predicate_reason(report->reason));
         if (report->shape == PD_NONE)
@@ -244,6 +271,7 @@ cJSON *report_tree(const Compilation *compilation) {
             json_add_number(o, "pc", at);
         if (line_of(compilation, report->func, report->loc))
             json_add_number(o, "line", line_of(compilation, report->func, report->loc));
+        add_source(compilation, report->func, report->loc, o);
         if (report->join.i && line_of(compilation, report->func, report->join_loc))
             json_add_number(o, "join_line", line_of(compilation, report->func, report->join_loc));
         if (has_barrier(report))
