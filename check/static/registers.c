@@ -51,13 +51,58 @@ typedef struct {
     uint8_t of[UCELLS];
 } Guards;
 
+enum { OF_UNIFORM = 16 }; /* numbers from here on are of uniform predicates, less 1 */
 static uint8_t guard_number(const MachInst *inst) {
-    bool some = inst->guard.kind == OPK_REG && inst->guard.file == RF_P && !op_is_always(inst->guard);
-    return some ? (uint8_t)(1 + 2 * inst->guard.value + !!(inst->guard.mods & OPM_NOT)) : 0;
+    Operand guard = inst->guard;
+    if (guard.kind != OPK_REG || op_is_always(guard) || (guard.file != RF_P && guard.file != RF_UP))
+        return 0;
+    uint32_t first = guard.file == RF_UP ? OF_UNIFORM : 0, negated = (guard.mods & OPM_NOT) != 0;
+    return (uint8_t)(1 + first + 2 * guard.value + negated);
+}
+static bool writes_guard(const Target *target, const MachInst *inst, uint8_t guard) {
+    unsigned number = guard - 1u;
+    return bin_writes_reg(target, inst, number < OF_UNIFORM ? RF_P : RF_UP, number % OF_UNIFORM / 2);
+}
+
+/* PLOP3 of constants and one uniform predicate: what its result is where that is `value`; -1: something else.
+ */
+static int of_uniform(const MachInst *inst, uint32_t up, bool value) {
+    unsigned row = 0;
+    for (unsigned k = PLOP3_pp; k <= PLOP3_pr; k++) {
+        Operand o = inst->src[k];
+        bool uniform = o.kind == OPK_REG && o.file == RF_UP && o.value == up;
+        if (o.kind != OPK_REG || (!uniform && o.value != (o.file == RF_UP ? REG_UPT : REG_PT)))
+            return -1;
+        row = row << 1 | ((uniform ? value : true) != ((o.mods & OPM_NOT) != 0));
+    }
+    return MGET(PLOP3, lut, inst->mods) >> row & 1;
+}
+
+/* Is the uniform guard of instruction `i` that of a lane, too, which was copied from it in the block? ptxas
+ * loads under the one and moves the result under the other. */
+static bool is_copied_guard(const BinFlow *flow, uint32_t i, uint8_t guard) {
+    const MachInst *inst = &flow->insts[i];
+    Operand up = inst->guard;
+    uint32_t first = flow->blocks[flow->block_of[i]].first, lane = (guard - 1u) / 2, at = i;
+    if (!guard || guard > OF_UNIFORM || up.kind != OPK_REG || up.file != RF_UP || up.value == REG_UPT)
+        return false;
+    while (at-- > first) {
+        const MachInst *copy = &flow->insts[at];
+        if (!flow->decoded[at] || bin_writes_reg(flow->bin->target, copy, RF_UP, up.value))
+            return false;
+        if (!bin_writes_reg(flow->bin->target, copy, RF_P, lane))
+            continue;
+        bool negated = (guard - 1u) % 2 != ((up.mods & OPM_NOT) != 0);
+        return copy->optype == OT_PLOP3 && op_is_always(copy->guard) && copy->dst[0].value == lane &&
+               of_uniform(copy, up.value, true) == !negated && of_uniform(copy, up.value, false) == negated;
+    }
+    return false;
 }
 
 /* A write under the guard under which alone a cell is read ends its life, as one without a guard does. */
-static void live_before(Live *live, Guards *guards, const Target *target, const MachInst *inst) {
+static void live_before(Live *live, Guards *guards, const BinFlow *flow, uint32_t i) {
+    const Target *target = flow->bin->target;
+    const MachInst *inst = &flow->insts[i];
     Live reads, writes;
     uint8_t guard = guard_number(inst);
     uniform_accesses(inst, &reads, &writes);
@@ -65,9 +110,10 @@ static void live_before(Live *live, Guards *guards, const Target *target, const 
         bool predicate = cell >= UP_FIRST;
         uint64_t r = predicate ? 0 : (uint64_t)1 << cell;
         uint8_t p = (uint8_t)(predicate ? 1u << (cell - UP_FIRST) : 0), of = guards->of[cell];
-        if (of && bin_writes_reg(target, inst, RF_P, (of - 1u) / 2))
+        if (of && writes_guard(target, inst, of))
             guards->of[cell] = of = 0;
-        if (((writes.r & r) || (writes.p & p)) && (op_is_always(inst->guard) || (guard && guard == of))) {
+        if (((writes.r & r) || (writes.p & p)) &&
+            (op_is_always(inst->guard) || (guard && (guard == of || is_copied_guard(flow, i, of))))) {
             live->r &= ~r;
             live->p &= (uint8_t)~p;
         }
@@ -310,7 +356,7 @@ static void uniform_live(Checker *checker, const Proc *proc) {
                             checker, CR_R17, i, NONE, "uniform register %s%u live across possible divergence",
                             lost.r ? "UR" : "UP",
                             lost.r ? (unsigned)__builtin_ctzll(lost.r) : (unsigned)__builtin_ctz(lost.p));
-                    live_before(&l, &guards, flow->bin->target, &flow->insts[i]);
+                    live_before(&l, &guards, flow, i);
                 }
                 Live *to = &in[proc->rpo[n] - base];
                 changed |= !report && (to->r != l.r || to->p != l.p);
