@@ -501,21 +501,23 @@ static bool is_address(const Inst *i, unsigned k) {
     return false;
 }
 
-/* The same of a pair: zero, the upper half of an f64 number whose lower half is zero, two neighbours in a
- * constant bank. */
-static Operand as_constant_pair(const Fold *fold, const Inst *i, unsigned k, Operand o) {
+/* The same of two or four words: zero; an f64 number whose lower half is zero; neighbours in a bank. */
+static Operand as_constant_words(const Fold *fold, const Inst *i, unsigned k, Operand o) {
+    bool zero = isa_traits(i->op)->zero == ISA_ZERO_RZ;
     if (o.mods || o.file != RF_R || is_address(i, k))
         return (Operand){0};
-    Operand lo = fold->known[same_as(fold, ir_operand_value(fold->f, o, 0).i)],
-            hi = fold->known[same_as(fold, ir_operand_value(fold->f, o, 1).i)];
-    if (lo.kind == OPK_CMEM && hi.kind == OPK_CMEM && op_cmem_offset(lo) % 8 == 0 &&
-        hi.value == op_cmem(op_cmem_bank(lo), op_cmem_offset(lo) + 4).value)
-        return lo;
-    if (lo.kind != OPK_IMM || hi.kind != OPK_IMM || lo.value)
-        return (Operand){0};
-    if (hi.value == 0 && isa_traits(i->op)->zero == ISA_ZERO_RZ)
-        return op_rz();
-    return opt_is_f64(i->op) ? hi : (Operand){0};
+    Operand w[4] = {0};
+    for (unsigned c = 0; c < o.count; c++) {
+        w[c] = fold->known[same_as(fold, ir_operand_value(fold->f, o, c).i)];
+        zero = zero && w[c].kind == OPK_IMM && !w[c].value;
+    }
+    if (zero || o.count > 2)
+        return zero ? op_rz() : (Operand){0};
+    if (w[0].kind == OPK_CMEM && w[1].kind == OPK_CMEM && op_cmem_offset(w[0]) % 8 == 0 &&
+        w[1].value == op_cmem(op_cmem_bank(w[0]), op_cmem_offset(w[0]) + 4).value)
+        return w[0];
+    bool f64 = opt_is_f64(i->op) && w[0].kind == OPK_IMM && w[1].kind == OPK_IMM && !w[0].value;
+    return f64 ? w[1] : (Operand){0};
 }
 
 static void fold_operands(Fold *fold, InstId id) {
@@ -525,10 +527,10 @@ static void fold_operands(Fold *fold, InstId id) {
     for (unsigned k = 0; k < n; k++) {
         Operand o = *ir_src(fold->f, i, k);
         unsigned regs = isa_src_regs(fold->f->module->target, &m, k);
-        bool pair = o.kind == OPK_VAL && o.count == 2 && regs == 2;
-        if (!pair && (!opt_scalar(o) || regs > 1))
+        bool words = o.kind == OPK_VAL && o.count == regs && (regs == 2 || regs == 4);
+        if (!words && (!opt_scalar(o) || regs > 1))
             continue;
-        Operand c = pair ? as_constant_pair(fold, i, k, o) : as_constant(fold, i, o);
+        Operand c = words ? as_constant_words(fold, i, k, o) : as_constant(fold, i, o);
         if (c.kind != OPK_NONE && !try_operand(fold, id, k, c) && o.file == RF_R)
             try_swapped(fold, id, k, c);
     }

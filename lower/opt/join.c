@@ -172,7 +172,10 @@ static bool joined_words(Join *join, const Kind *kind, const Access *group, unsi
             again |= out[c].i == out[k].i;
         made += again;
     }
-    return made + 1 < count;
+    bool zero = true; /* which RZ is, for all words at once */
+    for (unsigned k = 0; k < n; k++)
+        zero = zero && !out[k].i;
+    return zero || made + 1 < count;
 }
 
 /* The instruction at `place`, as wide as all and from where the lowest is, without its data. */
@@ -221,10 +224,13 @@ static bool join_group(Join *join, const Kind *kind, const Access *group, unsign
         ir_block(f, join->block)->insts.at[group[k].at] = (InstId){0};
         empty[n_empty++] = group[k].at;
     }
+    bool zero = true;
     for (unsigned n = 0; n < words; n++)
+        zero = zero && !value[n].i;
+    for (unsigned n = 0; n < words && !zero; n++)
         if (!value[n].i)
             value[n] = zero_at(join, empty[--n_empty], loc);
-    Operand all = ir_vec(f, value, words);
+    Operand all = zero ? op_rz() : ir_vec(f, value, words);
     if (store)
         *ir_src(f, ir_inst(f, id), kind->data) = all;
     else
@@ -304,8 +310,7 @@ static bool candidate(Join *join, const Kind *kind, const Inst *i, uint32_t at, 
     Operand data = kind->data == NO_SLOT ? *ir_dst(f, i, 0) : *ir_src(f, i, kind->data);
     bool zero = data.kind == OPK_REG && data.file == RF_R && data.value == REG_RZ && kind->data != NO_SLOT;
     if (!access->words || data.mods ||
-        !(zero ? access->words == 1
-               : data.kind == OPK_VAL && data.file == RF_R && data.count == access->words))
+        !(zero || (data.kind == OPK_VAL && data.file == RF_R && data.count == access->words)))
         return false;
     for (unsigned c = 0; !zero && c < data.count; c++) {
         uint32_t v = ir_operand_value(f, data, c).i;

@@ -151,9 +151,24 @@ static void test_room(void **state) {
     with_live(28, four, two); /* it is not full, and as it was up to 40, of which three are spare */
 }
 
+/* Zeros alone are RZ, however wide; beside other words they take a register each, if that pays. */
+static void test_zeros(void **state) {
+    (void)state;
+    joins(BEGIN "  %r2 = SHF %r1, 0x4, RZ\n  STS %r2, _, 0x0, RZ\n  STS %r2, _, 0x4, RZ\n"
+                "  STS %r2, _, 0x8, RZ\n  STS %r2, _, 0xc, RZ\n  EXIT _\n",
+          "STS(sz=0x6) %r2, _, 0x0, RZ", "MOV");
+    joins(BEGIN "  %r2 = SHF %r1, 0x4, RZ\n  STS(sz=0x5) %r2, _, 0x0, RZ\n"
+                "  STS(sz=0x5) %r2, _, 0x8, RZ\n  EXIT _\n",
+          "STS(sz=0x6) %r2, _, 0x0, RZ", "MOV");
+    joins(BEGIN "  %r2 = SHF %r1, 0x4, RZ\n  STS(sz=0x5) %r2, _, 0x0, RZ\n"
+                "  STS(sz=0x5) %r2, _, 0x8, [%r1 %r2]\n  EXIT _\n",
+          NULL, "STS(sz=0x6)");
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_alignment), cmocka_unit_test(test_loop),
-                                       cmocka_unit_test(test_between),   cmocka_unit_test(test_kept),
-                                       cmocka_unit_test(test_stores),    cmocka_unit_test(test_room)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_zeros), cmocka_unit_test(test_alignment),
+                                       cmocka_unit_test(test_loop),  cmocka_unit_test(test_between),
+                                       cmocka_unit_test(test_kept),  cmocka_unit_test(test_stores),
+                                       cmocka_unit_test(test_room)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -584,8 +584,24 @@ static void test_sink(void **state) {
     unload(&l);
 }
 
+/* Two or four words that are zero are RZ where a store takes them; not where one of them is something else.
+ */
+static void test_zero_words(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l, "bb1: preds() succs()\n  %r1 = MOV 0x0\n  %r2 = S2R SR[tid.x]\n"
+             "  STG(sz=0x6) _, _, 0x0, [%r1 %r1 %r1 %r1]\n  STG(sz=0x5) _, _, 0x10, [%r1 %r1]\n"
+             "  STG(sz=0x6) _, _, 0x20, [%r1 %r1 %r1 %r2]\n  EXIT _\n");
+    assert_true(pass_fold(l.f, &l.d));
+    expect(&l, "STG(sz=0x6) _, _, 0x0, RZ", NULL);
+    expect(&l, "STG(sz=0x5) _, _, 0x10, RZ", NULL);
+    expect(&l, "STG(sz=0x6) _, _, 0x20, [%r1 %r1 %r1 %r2]", NULL);
+    unload(&l);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_zero_words),
         cmocka_unit_test(test_fold_and_branches),
         cmocka_unit_test(test_fold_operations),
         cmocka_unit_test(test_address),
