@@ -115,6 +115,16 @@ bool disasm_text_line(CodeText *code_text, uint32_t i, char text[ISA_TEXT_BYTES]
     return isa_encode(code_text->target, &again, back, error) && back[0] == word[0] && back[1] == word[1];
 }
 
+void disasm_print_place(const Printer *printer, const BinLoc *loc) {
+    char source[100];
+    fprintf(printer->out, "line %u", loc->ptx_line);
+    binary_source(printer->binary, loc, source, sizeof source);
+    for (char *s = source; *s; s++)
+        *s = *s >= 32 && *s < 127 ? *s : '?';
+    if (*source)
+        fprintf(printer->out, " (%s)", source);
+}
+
 const BinFunc *disasm_section_func(const Printer *printer, const ElfSection *section) {
     const BinFunc *f =
         printer->binary ? binary_find(printer->binary, section->name + strlen(".text.")) : NULL;

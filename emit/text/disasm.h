@@ -53,6 +53,8 @@ typedef struct {
 
 /* The whole file, so that it can be assembled again. */
 void disasm_print_file(Printer *printer);
+/* "line 48 (k.cu:4)": of the PTX, and of what it was made of, if that is known. */
+void disasm_print_place(const Printer *printer, const BinLoc *loc);
 /* The loaded function of a code section, or NULL. */
 const BinFunc *disasm_section_func(const Printer *printer, const ElfSection *section);
 /* Code for people; of section `only`, or of all if it is 0. */

@@ -147,8 +147,11 @@ static void print_code(File *file, const ElfSection *section) {
                 named ? changed : text);
         print_targets(file, f, pc);
         fputs(" ;", printer->out);
-        if (locs && locs[i].ptx_line && locs[i].ptx_line != line)
-            fprintf(printer->out, "\t// line %u", line = locs[i].ptx_line);
+        if (locs && locs[i].ptx_line && locs[i].ptx_line != line) {
+            line = locs[i].ptx_line;
+            fputs("\t// ", printer->out);
+            disasm_print_place(printer, &locs[i]);
+        }
         fputc('\n', printer->out);
     }
     print_labels(file, section->h.sh_size, &listed);

@@ -178,8 +178,11 @@ static void print_notes(Listing *listing, uint32_t i) {
         for (const char *s = listing->last.file; *s; s++)
             fputc(*s >= 32 && *s < 127 ? *s : '?', out);
         fprintf(out, ":%u", listing->last.line);
-    } else if (loc && loc->ptx_line && loc->ptx_line != listing->last_ptx)
-        fprintf(out, "%sline %u", before, listing->last_ptx = loc->ptx_line);
+    } else if (loc && loc->ptx_line && loc->ptx_line != listing->last_ptx) {
+        listing->last_ptx = loc->ptx_line;
+        fputs(before, out);
+        disasm_print_place(listing->printer, loc);
+    }
 }
 
 static void print_instruction(Listing *listing, uint32_t i) {

@@ -277,6 +277,10 @@ want 0 "^other:" disasm both.cubin --kernel other
 check "only this function" sh -c '! grep -q "section\|k:" out'
 check "with its control fields and lines" grep -q '\[B.*:S[0-9]*\]  /\*0000\*/ .* ;.*// line 28$' out
 sed 1d out >other.code
+sed 's,^\.visible .entry k,.file 1 "/x/k.cu"\n&,; s/^ *ret;/.loc 1 7 2\n&/' k.ptx >made.ptx
+want 0 "" compile made.ptx
+want 0 "EXIT ;.*// line [0-9]* (k.cu:7)$" disasm made.cubin
+want 0 "EXIT ;.*// line [0-9]* (k.cu:7)$" disasm --sections made.cubin -o -
 want 0 "" disasm both.cubin
 check "as in the whole file" sh -c 'sed -n "/^other:/,/^$/p" out | grep "^    \[\|^\.L" | cmp - other.code'
 want 0 '"name":.*".text.other"' disasm both.cubin --kernel other --json
