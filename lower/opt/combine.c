@@ -9,6 +9,7 @@
  *   SHF by a LOP3           SHF.W, which takes the number modulo 32 itself
  *   I2F of one of these     I2F of a byte or a half, where it takes that
  *   two words of one number  see combine_wide.c
+ *   PRMT of a load          nothing, where the load has the sign already
  * A sum or a table of one operand is that operand. In: SSA. The inner instruction stands in the same block,
  * has no other use (so it is dead afterwards: dce), no guard and no second result. A form that no opcode
  * takes is not made. Operations are asked for by name: each pair is a rule of what the two compute.
@@ -16,6 +17,8 @@
 #include "isa/machine/luts.h"
 #include "lower/opt/combine.h"
 #include "lower/passes.h"
+
+enum { SIGN_16 = 0x9910 /* of PRMT: the lower half with its sign */ };
 
 static void count_uses(Combine *combine) {
     Function *f = combine->f;
@@ -493,8 +496,29 @@ static bool shift_modulo(Combine *combine, unsigned at, const Inst *i) {
 
 /* ---- the pass ---- */
 
+/* What a load of 8 or 16 bits with their sign gives is extended already. Only in the load's own block: of a
+ * register of 16 bits `heddle prove` knows the other half where it sees it made. */
+static bool extends_load(const Combine *combine, const Inst *i) {
+    const Function *f = combine->f;
+    Operand by = i->op == OT_PRMT ? *ir_src(f, i, PRMT_rb) : (Operand){0};
+    if (by.kind != OPK_IMM || by.value != SIGN_16 || MGET(PRMT, mode, i->mods) != PrmtMode_IDX)
+        return false;
+    uint32_t v = opt_scalar(*ir_src(f, i, PRMT_ra));
+    if (!v || ir_src(f, i, PRMT_ra)->mods || !f->values.at[v].def.i ||
+        f->values.at[v].block.i != combine->block.i)
+        return false;
+    const Inst *load = &f->insts.at[f->values.at[v].def.i];
+    if (ir_is_pseudo(load->op) || isa_traits(load->op)->effects != ISA_EFFECT_READ ||
+        isa_loaded_zeros(load->op, load->mods) || !op_is_always(load->guard) || load->flags & IF_TIED)
+        return false;
+    MachInst in = opt_mach(f, load);
+    return isa_access_bytes(&in) < 4 && opt_combine_one_result(combine, i);
+}
+
 static void find_copy(Combine *combine, const Inst *i) {
-    if (plain_sum(combine, i)) {
+    if (extends_load(combine, i))
+        opt_combine_same_as(combine, i, *ir_src(combine->f, i, PRMT_ra));
+    else if (plain_sum(combine, i)) {
         Sum s = {0};
         add_terms(combine, &s, i, 3, 0);
         if (s.n == 1 && !s.constant)

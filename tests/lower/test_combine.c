@@ -61,6 +61,25 @@ static void test_combine_taken_away(void **state) {
     unload(&l);
 }
 
+/* What a load has extended is not extended again; not over other bits, not in another block. */
+static void test_combine_loads(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l, "bb1: preds() succs(bb2)\n"
+             "  %r1 = LDS(sz=S8) _, _, 0x0\n  %r2 = PRMT %r1, 0x9910, RZ\n  STG _, _, 0x0, %r2\n"
+             "  %r3 = LDS(sz=S16) _, _, 0x8\n  %r4 = PRMT %r3, 0x9910, RZ\n  STG _, _, 0x4, %r4\n"
+             "  %r5 = LDS _, _, 0x10\n  %r6 = PRMT %r5, 0x9910, RZ\n  STG _, _, 0x8, %r6\n"
+             "  %r7 = PRMT %r3, 0x8880, RZ\n  STG _, _, 0xc, %r7\n  BRA _, _, bb2\n"
+             "bb2: preds(bb1) succs()\n  %r8 = PRMT %r1, 0x9910, RZ\n  STG _, _, 0x10, %r8\n  EXIT _\n");
+    assert_true(pass_combine(l.f, &l.d) && pass_dce(l.f, &l.d));
+    expect(&l, "STG _, _, 0x0, %r1", "%r2 = PRMT");
+    expect(&l, "STG _, _, 0x4, %r3", "%r4 = PRMT");
+    expect(&l, "%r6 = PRMT %r5", NULL);
+    expect(&l, "%r7 = PRMT %r3", NULL);
+    expect(&l, "%r8 = PRMT %r1", NULL);
+    unload(&l);
+}
+
 /* One byte of a word by PRMT, a sum with the high bits of a word by LEA.HI. */
 static void test_combine_bytes(void **state) {
     (void)state;
@@ -284,10 +303,11 @@ static void test_combine_words(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_combine),           cmocka_unit_test(test_combine_taken_away),
-        cmocka_unit_test(test_combine_bytes),     cmocka_unit_test(test_combine_numbers),
-        cmocka_unit_test(test_combine_addresses), cmocka_unit_test(test_combine_carries),
-        cmocka_unit_test(test_combine_words),     cmocka_unit_test(test_combine_shifts),
+        cmocka_unit_test(test_combine),         cmocka_unit_test(test_combine_taken_away),
+        cmocka_unit_test(test_combine_loads),   cmocka_unit_test(test_combine_bytes),
+        cmocka_unit_test(test_combine_numbers), cmocka_unit_test(test_combine_addresses),
+        cmocka_unit_test(test_combine_carries), cmocka_unit_test(test_combine_words),
+        cmocka_unit_test(test_combine_shifts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
