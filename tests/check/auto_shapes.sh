@@ -69,6 +69,25 @@ C: setp.ge.u32 %p, %x, %n; @%p bra F; and.b32 %h, %x, 1;
 G: mbarrier.test_wait.parity.shared.b64 %q, [full], %h; @!%q bra G;
 and.b32 %w, %i, 31; shl.b32 %w, %w, 2; mov.u32 %j, s; add.u32 %j, %j, %w; ld.shared.u32 %w, [%j]; add.u32 %t, %t, %w; mbarrier.arrive.shared.b64 %z, [empty]; add.u32 %x, %x, 1; bra C;
 F: mul.wide.u32 %o, %y, 4; add.s64 %a, %a, %o; st.global.u32 [%a], %t; END:" equal
+# two warps copy a half each of what an mbarrier object waits for: as boxes of all of it the copies race, or leave the variable
+halves() { # NAME BYTES: of the variable
+    printf '.version 8.0\n.target sm_90\n.address_size 64\n.visible .entry %s(.param .align 64 .b8 map[128], .param .u64 a)\n.reqntid 64\n' "$1"
+    printf '{ .shared .align 128 .b8 tile[%s];\n' "$2"
+    cat <<'P'
+.reg .b64 %a, %o, %m; .reg .b32 %i, %w, %l, %s, %x, %b, %y; .reg .pred %p, %q; .shared .align 8 .b64 full;
+mov.u32 %i, %tid.x; shr.u32 %w, %i, 5; and.b32 %l, %i, 31; mov.u32 %b, full; mov.b64 %m, map; cvta.param.u64 %m, %m; ld.param.u64 %a, [a];
+setp.eq.u32 %p, %i, 0; @%p mbarrier.init.shared.b64 [%b], 1; bar.sync 0; @%p mbarrier.arrive.expect_tx.shared.b64 _, [%b], 4096; bar.sync 0;
+mov.u32 %s, tile; shl.b32 %x, %w, 11; add.u32 %s, %s, %x; shl.b32 %x, %w, 4; mov.u32 %y, 0; setp.eq.u32 %q, %l, 0;
+@%q cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%m, {%x, %y}], [%b];
+L: mbarrier.try_wait.parity.shared.b64 %q, [%b], 0; @!%q bra L;
+mov.u32 %s, tile; shl.b32 %x, %i, 6; add.u32 %s, %s, %x; ld.shared.u32 %x, [%s+4]; mul.wide.u32 %o, %i, 4; add.s64 %a, %a, %o; st.global.u32 [%a], %x;
+ret; }
+P
+}
+for bytes in 8192 4096; do
+    halves "halves$bytes" $bytes >halves$bytes.ptx
+    verdict "halves$bytes" equal
+done
 # threads in one axis, blocks in three: sixteen threads do not do the same
 kernel thin '' '.param .u64 a' "mov.u32 %x, %tid.x; mov.u32 %j, %ctaid.x; mov.u32 %y, %ctaid.y; mov.u32 %n, %ctaid.z; shl.b32 %n, %n, 8; shl.b32 %y, %y, 7; add.s32 %y, %y, %n; shl.b32 %j, %j, 9;
 add.s32 %i, %x, %y; add.s32 %i, %i, %j; ld.param.u64 %a, [a]; mul.wide.u32 %o, %i, 4; add.s64 %a, %a, %o; st.global.u32 [%a], %i;" equal

@@ -406,8 +406,10 @@ static bool consider(AutoSearch *search, AutoAttempt *attempt, AutoLaunches *out
     if (!ends && search->trap.kind != TRAP_BUDGET)
         keep_open(search, attempt, rest);
     bool again = ends && !weigh(search, attempt, out, rest);
-    for (unsigned k = 0; again && k < 2; k++) { /* rows further apart; then indices in memory */
-        bool other = k ? auto_part_indices(search, attempt) : auto_spread(search, attempt);
+    for (unsigned k = 0; again && k < 5; k++) { /* rows further apart; then indices in memory; then boxes */
+        bool other = k == 0   ? auto_spread(search, attempt)
+                     : k == 1 ? auto_part_indices(search, attempt)
+                              : auto_other_boxes(search, attempt);
         if (other && make_end(search, attempt, out) && search->trap.kind == TRAP_NONE && !search->undefined)
             again = !weigh(search, attempt, out, rest);
     }

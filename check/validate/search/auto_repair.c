@@ -185,7 +185,8 @@ bool auto_repair(AutoSearch *search, AutoAttempt *attempt) {
     switch (sim_trap->kind) {
     case TRAP_OUT_OF_RANGE:
         if (strstr(sim_trap->text, "shared memory")) {
-            if (search->flow.dynamic_shared && more_shared(attempt, search))
+            if ((search->flow.dynamic_shared && more_shared(attempt, search)) ||
+                auto_other_boxes(search, attempt))
                 return true;
             return (search->nkept ? shrink_block(attempt, search) : few_lanes(attempt, search)) ||
                    shrink(attempt, search);

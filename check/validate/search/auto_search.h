@@ -63,6 +63,7 @@ typedef struct { /* one launch */
     bool cleared;  /* memory that atomic operations add to is zero */
     bool whole;    /* floating-point data are -1, 0 and 1: some are equal */
     bool apart;    /* numbers in memory that are indices rise: no two of them are the same place */
+    uint8_t boxes; /* of tensors: 0, or which others (auto_other_boxes) */
     uint64_t seed;
     bool edges; /* data are values that tell operations apart, not only such as lead through every block */
     bool edges_in_indices; /* ... contents of index buffers, too */
@@ -129,6 +130,8 @@ bool auto_fit_units(const AutoSearch *search, AutoAttempt *attempt, uint64_t *ra
 bool auto_spread(const AutoSearch *search, AutoAttempt *attempt);
 /* Indices that memory holds no longer are the same place; false: there are none, or they are apart. */
 bool auto_part_indices(const AutoSearch *search, AutoAttempt *attempt);
+/* Boxes of tensors with shorter rows, then also with fewer bytes. False: there are no others. */
+bool auto_other_boxes(const AutoSearch *search, AutoAttempt *attempt);
 /* One thread, which no other races with; false: it was one, or the kernel wants more. */
 bool auto_alone(const AutoSearch *search, AutoAttempt *attempt);
 /* The scalars as values that tell operations apart: extremes, 0, 1, -1, sizes next to the number of threads.

@@ -1,11 +1,19 @@
 /* Tensor maps for launches that are inferred: one for each parameter by which the kernel copies tensors. The
  * statement says how many dimensions the tensor has; how many bytes a box has follows from what the mbarrier
  * object is told to wait for, shared by the copies behind or in front of that statement, as far apart as they
- * lie, or from the variable in shared memory that is copied; the rest is invented. The tensor is four boxes
- * long in each of the dimensions that a box has. SPDX-License-Identifier: MIT */
+ * lie, or from the variable in shared memory that is copied; the rest is invented. Where copies race, several
+ * warps may copy a part each. The tensor is four boxes long in each of the dimensions that a box has.
+ * SPDX-License-Identifier: MIT */
 #include "check/validate/search/auto_search.h"
 #include "frontend/texture.h"
 #include <string.h>
+
+/* How often halved: what a copy from memory has of the bytes waited for, and its rows, where several warps
+ * copy a part each; rows of a copy to memory, where columns overlap. */
+typedef struct {
+    uint8_t part, stored_row;
+} OtherBoxes;
+static const OtherBoxes other_boxes[] = {{0, 0}, {0, 1}, {1, 1}, {2, 2}};
 
 enum { ROW_BYTES = 128, LEAST_ROW = 16, MOST_BOX = 256, BOXES = 4, THIN = 8 };
 
@@ -109,7 +117,14 @@ static uint64_t box_bytes(const AutoSearch *search, const AutoAttempt *attempt, 
         end++;
     const PtxOperand *expected = is_announced(search, f) ? before : behind;
     uint64_t bytes = expected ? share(f, at, from, end, expected_value(search, attempt, f, expected)) : 0;
-    return bytes ? bytes : BOX_BYTES;
+    return bytes ? bytes >> other_boxes[attempt->boxes].part : BOX_BYTES;
+}
+
+bool auto_other_boxes(const AutoSearch *search, AutoAttempt *attempt) {
+    if (!search->flow.ncopies || attempt->boxes + 1u == sizeof other_boxes / sizeof *other_boxes)
+        return false;
+    attempt->boxes++;
+    return true;
 }
 
 /* What products of matrices read is of their type; sums in memory are of integers. */
@@ -129,11 +144,10 @@ static unsigned element_type(const AutoSearch *search, const PtxInsn *copy) {
     return SIM_TENSOR_F32;
 }
 
-/* The box as rows of 128 bytes, as many of them as there are, in further dimensions where one is too short.
- */
-static void shape_box(SimTensorMap *map, uint64_t bytes) {
+/* The box as rows of so many bytes, as many of them as there are, in further dimensions where one is too
+ * short. */
+static void shape_box(SimTensorMap *map, uint64_t bytes, uint64_t row) {
     unsigned element = sim_tensor_element_bytes(map->type);
-    uint64_t row = ROW_BYTES;
     while (row > LEAST_ROW && bytes % row)
         row /= 2;
     while ((map->rank == 1 || bytes / row > MOST_BOX) && row < bytes && 2 * row / element <= MOST_BOX &&
@@ -154,14 +168,15 @@ static void shape_box(SimTensorMap *map, uint64_t bytes) {
     }
 }
 
-static void describe_map(const AutoSearch *search, const PtxInsn *copy, uint64_t bytes, SimTensorMap *map) {
+static void describe_map(const AutoSearch *search, const PtxInsn *copy, uint64_t bytes, uint64_t row,
+                         SimTensorMap *map) {
     *map = (SimTensorMap){.magic = SIM_TENSOR_MAGIC,
                           .type = (uint8_t)element_type(search, copy),
                           .rank = copy->vec,
                           .im2col = (copy->flags & PF_IM2COL) != 0};
     if (map->rank == 1 && bytes > (uint64_t)MOST_BOX * sim_tensor_element_bytes(map->type))
         map->type = SIM_TENSOR_U64; /* no more elements fit */
-    shape_box(map, bytes);
+    shape_box(map, bytes, row);
     uint64_t dense = sim_tensor_element_bytes(map->type);
     for (unsigned k = 0; k < map->rank; k++) {
         map->size[k] = map->im2col && k ? THIN : (uint32_t)map->box[k] * BOXES;
@@ -216,7 +231,9 @@ void auto_add_tensors(const AutoSearch *search, const AutoAttempt *attempt, Plan
             bytes > MOST_BYTES / (BOXES * BOXES))
             continue;
         SimTensorMap map;
-        describe_map(search, copy->insn, bytes, &map);
+        const OtherBoxes *boxes = &other_boxes[attempt->boxes];
+        unsigned shorter = is_load(copy->insn) ? boxes->part : boxes->stored_row;
+        describe_map(search, copy->insn, bytes, ROW_BYTES >> shorter, &map);
         const char *name = arena_printf(&plan->arena, "%s.%u.%u", search->name, number, copy->param);
         of_param[copy->param] = add_tensor(attempt, plan, name, &map);
     }
