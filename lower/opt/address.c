@@ -32,6 +32,7 @@ typedef struct {
     uint32_t *addresses; /* [value] of these, as addresses of 32 bits */
     uint32_t *repl;      /* [value] copies */
     bool *gone;          /* [value] nobody uses it: its instruction uses nothing */
+    VEC(uint32_t) released;
     bool changed;
 } Addresses;
 
@@ -143,17 +144,21 @@ static bool sum_behind(const Addresses *s, Operand o, Place *out) {
     return by.kind == OPK_IMM && by.value >= 2 && by.value <= 4 && is_scalar(s, x);
 }
 
-/* One use less, which may be the last one of what computes it. */
+/* One use less, which may be the last one of what computes it, and so on: a list, for chains may be long. */
 static void release(Addresses *s, uint32_t v) {
     Function *f = s->f;
-    InstId def = f->values.at[v].def;
-    if (--s->uses[v] || !def.i || !is_computed(f, ir_inst(f, def)) ||
-        !opt_only_computes(f, ir_inst(f, def)) || !opt_scalar(*ir_dst(f, ir_inst(f, def), 0)))
-        return;
-    s->gone[v] = true;
-    FOR_USES(f, ir_inst(f, def), o)
-        for (unsigned c = 0; o->kind == OPK_VAL && c < o->count; c++)
-            release(s, ir_operand_value(f, *o, c).i);
+    VEC_ADD(&s->a, &s->released, v);
+    while (s->released.n) {
+        v = s->released.at[--s->released.n];
+        InstId def = f->values.at[v].def;
+        if (--s->uses[v] || !def.i || !is_computed(f, ir_inst(f, def)) ||
+            !opt_only_computes(f, ir_inst(f, def)) || !opt_scalar(*ir_dst(f, ir_inst(f, def), 0)))
+            continue;
+        s->gone[v] = true;
+        FOR_USES(f, ir_inst(f, def), o)
+            for (unsigned c = 0; o->kind == OPK_VAL && c < o->count; c++)
+                VEC_ADD(&s->a, &s->released, ir_operand_value(f, *o, c).i);
+    }
 }
 
 /* ---- accesses ---- */

@@ -21,12 +21,14 @@ typedef struct {
 static inline void load(Loaded *loaded, const char *body) {
     memset(loaded, 0, sizeof *loaded);
     loaded->d = (Diags){.sink = diag_print_sink, .user = stderr};
-    char text[4096];
-    snprintf(text, sizeof text,
+    size_t bytes = strlen(body) + 256;
+    loaded->text = malloc(bytes);
+    assert_non_null(loaded->text);
+    snprintf(loaded->text, bytes,
              "module bru1 opt=2 const=0\nfunc @k entry ssa var=0 spill=0 barriers=0 bbase=0 "
              "start=bb1 {\n%s}\n",
              body);
-    Source s = {"t.mir", text, strlen(text)};
+    Source s = {"t.mir", loaded->text, strlen(loaded->text)};
     loaded->m = ir_load(&s, &loaded->strings, &loaded->d);
     assert_non_null(loaded->m);
     loaded->f = loaded->m->funcs.at[0];
@@ -46,5 +48,6 @@ static inline void expect(Loaded *loaded, const char *has, const char *has_not) 
 static inline void unload(Loaded *loaded) {
     ir_module_free(loaded->m);
     str_free(&loaded->strings);
+    free(loaded->text);
 }
 #endif

@@ -57,7 +57,32 @@ static void test_local(void **state) {
     unload(&l);
 }
 
+/* What only the high word of an addend was computed from goes with it, however long the chain. */
+static void test_chain(void **state) {
+    enum { LINKS = 200000, LINE = 64 };
+    char *text = malloc(LINE * (LINKS + 8)), *end = text;
+    (void)state;
+    assert_non_null(text);
+    end += sprintf(end, "bb1: preds() succs()\n  %%r1 = S2R SR[tid.x]\n  %%r2 = S2R SR[tid.y]\n");
+    for (unsigned k = 0; k < LINKS; k++)
+        end += sprintf(end, "  %%r%u, _, _ = IADD3 %%r%u, %%r1, RZ, !PT, !PT\n", k + 3, k + 2);
+    sprintf(
+        end,
+        "  [%%r%u %%r%u], _ = IMAD_WIDE %%r1, 0x4, [%%r1 %%r%u], !PT\n  STS %%r%u, _, 0x0, %%r2\n  EXIT _\n",
+        LINKS + 3, LINKS + 4, LINKS + 2, LINKS + 3);
+    Loaded l;
+    load(&l, text);
+    free(text);
+    assert_true(pass_address(l.f, &l.d));
+    unsigned n = 0;
+    FOR_BLOCKS(l.f, b)
+        n += ir_num_insts(l.f, b);
+    assert_int_equal(n, 5);
+    unload(&l);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shared), cmocka_unit_test(test_local)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shared), cmocka_unit_test(test_local),
+                                       cmocka_unit_test(test_chain)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
