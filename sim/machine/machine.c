@@ -138,7 +138,7 @@ void machine_finding(Warp *w, const Dec *d, MachineFindingKind kind, uint32_t la
         return;
     }
     MachineFinding *finding = &res->findings[res->nfindings++];
-    SimTrap place;
+    SimTrap place = {0}; /* all of its source is copied */
     trap_place(w, d, lanes ? low_lane(lanes) : 0, &place);
     *finding = (MachineFinding){.kind = kind,
                                 .pc_bytes = pc,
