@@ -525,25 +525,26 @@ static bool parts_lanes(const Values *values, uint32_t pair) {
     return values->r[pair].other_kind != V_NONE || values->r[pair + 1].other_kind != V_NONE;
 }
 
-/* Of lanes that have these words of a return address. */
-static void judge_return(Returns *returns, uint32_t p, uint32_t pair, Value lo, Value hi, uint32_t i) {
-    Checker *checker = returns->c;
+/* The word for which lanes that have these two return elsewhere; V_NONE: it is not known that they do. */
+static Value wrong_word(Returns *returns, uint32_t p, Value lo, Value hi) {
+    const Checker *checker = returns->c;
     if (lo.kind == V_ENTRY && hi.kind == V_ENTRY && hi.value == lo.value + 1) {
         returns->link[p] = lo.value;
-        return;
+        return (Value){0};
     }
     if (checker->native && lo.kind == V_CONST && hi.kind == V_CONST && hi.value == 0 &&
         is_behind_call(checker, p, lo.value))
-        return;
+        return (Value){0};
     bool wrong = lo.kind == V_CONST || lo.kind == V_COMPUTED || (lo.kind == V_ENTRY && hi.kind == V_ENTRY);
     Value bad = wrong ? lo : hi;
     if ((!wrong && bad.kind != V_CONST && bad.kind != V_COMPUTED) ||
         (checker->native && bad.kind == V_CONST && bad.value == 0))
-        return; /* native code takes 0 for the high half */
-    check_report(checker, CR_R20, i, bad.def, "return address R[%u:%u] redefined at %s", pair, pair + 1,
-                 made_by(checker, bad));
+        return (Value){0}; /* native code takes 0 for the high half */
+    return bad;
 }
 
+/* Where both words differ between lanes, which goes with which is not known: one is wrong that is so with
+ * either of the others. */
 static void at_return(Returns *returns, uint32_t p, const Values *values, uint32_t i) {
     Checker *checker = returns->c;
     const MachInst *inst = &checker->flow->insts[i];
@@ -553,13 +554,23 @@ static void at_return(Returns *returns, uint32_t p, const Values *values, uint32
     if (ra.value % 2)
         check_report(checker, CR_R20, i, NONE, "return address in the odd pair R[%u:%u]", ra.value,
                      ra.value + 1);
-    if (!checker->native && !isa_is_absolute(inst->optype, inst->mods))
+    if ((!checker->native && !isa_is_absolute(inst->optype, inst->mods)) ||
+        (parts_lanes(values, ra.value) && !is_unguarded(inst)))
         return;
-    bool parts = parts_lanes(values, ra.value);
-    for (unsigned others = 0; others < 1u + parts; others++)
-        if (!parts || is_unguarded(inst))
-            judge_return(returns, p, ra.value, of_lanes(values->r[ra.value], others),
-                         of_lanes(values->r[ra.value + 1], others), i);
+    Value wrong[2][2]; /* [low word][high word] */
+    for (unsigned k = 0; k < 4; k++)
+        wrong[k / 2][k % 2] = wrong_word(returns, p, of_lanes(values->r[ra.value], k / 2),
+                                         of_lanes(values->r[ra.value + 1], k % 2));
+    for (unsigned k = 0; k < 2; k++) {
+        bool low = wrong[k][0].kind != V_NONE && wrong[k][1].kind != V_NONE,
+             high = wrong[0][k].kind != V_NONE && wrong[1][k].kind != V_NONE;
+        if (!low && !high)
+            continue;
+        check_report(checker, CR_R20, i, (low ? wrong[k][0] : wrong[0][k]).def,
+                     "return address R[%u:%u] redefined at %s", ra.value, ra.value + 1,
+                     made_by(checker, low ? wrong[k][0] : wrong[0][k]));
+        return;
+    }
 }
 
 /* Of lanes that have these words in the pair of registers that the callee returns through. */
