@@ -75,8 +75,18 @@ bool str_is_named(Arena *arena, const char *symbol, const char *name) {
     return false;
 }
 
-const char *str_list_symbol(Arena *arena, const char *list, const char *symbol) {
-    const char *plain = str_demangle(arena, symbol), *comma = *list ? ", " : "";
-    return plain ? arena_printf(arena, "%s%s%s (%s)", list, comma, symbol, plain)
-                 : arena_printf(arena, "%s%s%s", list, comma, symbol);
+const char *str_list_symbols(Arena *arena, const char *const *symbols, uint32_t n) {
+    const char **part = ARENA_ARRAY(arena, const char *, n + 1);
+    size_t bytes = 1;
+    for (uint32_t i = 0; i < n; i++) {
+        const char *plain = str_demangle(arena, symbols[i]), *comma = i ? ", " : "";
+        part[i] = plain ? arena_printf(arena, "%s%s (%s)", comma, symbols[i], plain)
+                        : arena_printf(arena, "%s%s", comma, symbols[i]);
+        bytes += strlen(part[i]);
+    }
+    char *list = arena_alloc(arena, bytes), *end = list;
+    for (uint32_t i = 0; i < n; i++)
+        end = stpcpy(end, part[i]);
+    *end = 0;
+    return n ? list : "none";
 }

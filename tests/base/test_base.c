@@ -306,6 +306,21 @@ static void json_is_utf8(void **state) {
     }
 }
 
+/* A file of a library has thousands of kernels: room for the list of them grows as it does. */
+static void list_of_many(void **state) {
+    (void)state;
+    enum { MANY = 3000, LONG = 300 };
+    static const char *names[MANY];
+    Arena a = {0};
+    for (unsigned i = 0; i < MANY; i++)
+        names[i] = arena_printf(&a, "k%0*u", LONG - 1, i);
+    const char *list = str_list_symbols(&a, names, MANY);
+    assert_int_equal(strlen(list), MANY * (LONG + 2) - 2);
+    assert_string_equal(list + strlen(list) - LONG, names[MANY - 1]);
+    assert_true(a.total_bytes < 16 * MANY * LONG);
+    arena_free(&a);
+}
+
 /* Names as c++filt prints them. */
 static void names_of_the_source(void **state) {
     (void)state;
@@ -313,9 +328,11 @@ static void names_of_the_source(void **state) {
     assert_true(str_is_named(&a, "_Z2lpPfi", "_Z2lpPfi"));
     assert_false(str_is_named(&a, "_Z2lpPfi", "_Z2lpPf"));
     assert_false(str_is_named(&a, "plain", "pl"));
-    assert_string_equal(str_list_symbol(&a, "a", "b"), "a, b");
+    assert_string_equal(str_list_symbols(&a, (const char *const[]){"a", "b"}, 2), "a, b");
+    assert_string_equal(str_list_symbols(&a, NULL, 0), "none");
     if (str_demangle(&a, "_Z2lpPfi")) { /* where a C++ runtime library is */
-        assert_string_equal(str_list_symbol(&a, "", "_Z2lpPfi"), "_Z2lpPfi (lp(float*, int))");
+        assert_string_equal(str_list_symbols(&a, (const char *const[]){"_Z2lpPfi"}, 1),
+                            "_Z2lpPfi (lp(float*, int))");
         assert_true(str_is_named(&a, "_Z2lpPfi", "lp"));
         assert_true(str_is_named(&a, "_Z2lpPfi", "lp(float*, int)"));
         assert_true(str_is_named(&a, "_Z2lpPfi", "lp( float *,int )"));
@@ -333,7 +350,8 @@ static void names_of_the_source(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(names_of_the_source),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(list_of_many),
+                                       cmocka_unit_test(names_of_the_source),
                                        cmocka_unit_test(arena_zeroes_aligns_and_releases),
                                        cmocka_unit_test(vec_keeps_its_elements),
                                        cmocka_unit_test(vec_zeroes_what_it_uses_again),

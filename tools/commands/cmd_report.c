@@ -87,21 +87,22 @@ static void close_subject(ReportSubject *subject) {
 
 bool report_kernels(const ReportSubject *subject, bool one, uint32_t *kernels, uint32_t *n) {
     Settings *settings = subject->settings;
-    const char *wanted = cli_kernel_symbol(settings, NULL, subject->binary, settings->report.kernel),
-               *names = "";
+    const char *wanted = cli_kernel_symbol(settings, NULL, subject->binary, settings->report.kernel);
+    VEC(const char *) names = {0};
     *n = 0;
     for (uint32_t k = 0; k < subject->binary->nfuncs; k++) {
         const BinFunc *f = &subject->binary->funcs[k];
         if (!f->is_entry)
             continue;
-        names = str_list_symbol(&subject->settings->arena, names, f->name);
+        VEC_ADD(&settings->arena, &names, f->name);
         if (!wanted || strcmp(f->name, wanted) == 0)
             kernels[(*n)++] = k;
     }
-    if (wanted && !*n)
-        return diag(&subject->settings->diags, (SrcLoc){0}, DIAG_E0414, wanted, names);
-    return *n == 1 || (*n && !one) ||
-           diag(&subject->settings->diags, (SrcLoc){0}, DIAG_E0421, *names ? names : "none");
+    if (*n == 1 || (*n && !one))
+        return true;
+    const char *text = str_list_symbols(&settings->arena, names.at, names.n);
+    return wanted && !*n ? diag(&settings->diags, (SrcLoc){0}, DIAG_E0414, wanted, text)
+                         : diag(&settings->diags, (SrcLoc){0}, DIAG_E0421, text);
 }
 
 static bool write_graph(const ReportSubject *subject) {

@@ -330,13 +330,14 @@ static int validate_auto(Settings *settings) {
     Diags told = settings->diags;
     if (!*binary)
         settings->diags = (Diags){.sink = cli_keep_error, .user = module->makers[0].error};
-    const char *wanted = cli_kernel_symbol(settings, module->m, NULL, settings->launch.kernel), *names = "";
+    const char *wanted = cli_kernel_symbol(settings, module->m, NULL, settings->launch.kernel);
+    VEC(const char *) names = {0};
     for (uint32_t i = 0; module->m && i < module->m->nfuncs; i++) {
         const PtxFunc *f = &module->m->funcs[i];
         const char *name = str_text(&module->m->strings, f->name);
         if (!f->is_entry || !f->has_body)
             continue;
-        names = str_list_symbol(&settings->arena, names, name);
+        VEC_ADD(&settings->arena, &names, name);
         if (!wanted || strcmp(name, wanted) == 0)
             validate_kernel(&all, i, missing);
     }
@@ -345,7 +346,8 @@ static int validate_auto(Settings *settings) {
     if (settings->json && good)
         puts(all.n ? "]" : "[]");
     if (good && !all.n)
-        good = wanted ? diag(&settings->diags, (SrcLoc){0}, DIAG_E0414, wanted, *names ? names : "none")
+        good = wanted ? diag(&settings->diags, (SrcLoc){0}, DIAG_E0414, wanted,
+                             str_list_symbols(&settings->arena, names.at, names.n))
                       : diag(&settings->diags, (SrcLoc){0}, DIAG_E0502, "the PTX has no kernel");
     char *json = good && settings->show_launch ? plan_print_json(&all.launches) : NULL;
     if (json)

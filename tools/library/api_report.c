@@ -16,27 +16,24 @@ typedef struct {
 /* The kernel's index in Binary.funcs; false: there is no such, or not one alone (reported). */
 static bool find_kernel(const Binary *binary, const HdPageOptions *page, uint32_t *kernel, Diags *d) {
     Arena arena = {0};
-    const char *wanted = page->kernel   ? page->kernel
-                         : page->launch ? page->launch->kernel
-                                        : NULL,
-               *names = "";
-    uint32_t n = 0, found = 0;
+    const char *wanted = page->kernel ? page->kernel : page->launch ? page->launch->kernel : NULL;
+    VEC(const char *) names = {0};
+    uint32_t found = 0;
     for (uint32_t k = 0; k < binary->nfuncs; k++) {
         const BinFunc *f = &binary->funcs[k];
         if (!f->is_entry)
             continue;
-        names = str_list_symbol(&arena, names, f->name);
+        VEC_ADD(&arena, &names, f->name);
         if (!wanted || strcmp(f->name, wanted) == 0) {
             *kernel = k;
             found++;
         }
-        n++;
     }
-    bool good = found == 1 || diag(d, (SrcLoc){0}, wanted ? DIAG_E0414 : DIAG_E0421,
-                                   wanted ? wanted
-                                   : n    ? names
-                                          : "none",
-                                   names);
+    bool good = found == 1;
+    if (!good) {
+        const char *text = str_list_symbols(&arena, names.at, names.n);
+        good = diag(d, (SrcLoc){0}, wanted ? DIAG_E0414 : DIAG_E0421, wanted ? wanted : text, text);
+    }
     arena_free(&arena);
     return good;
 }

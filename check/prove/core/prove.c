@@ -670,13 +670,13 @@ static void sort_report(ProveReport *report, const Binary *binary) {
 /* Says which kernels there are. */
 static bool nothing_proved(const Binary *binary, const char *wanted, Diags *d) {
     Arena a = {0};
-    const char *kernels = "";
+    VEC(const char *) kernels = {0};
     for (uint32_t k = 0; k < binary->nfuncs; k++)
         if (binary->funcs[k].is_entry)
-            kernels = str_list_symbol(&a, kernels, binary->funcs[k].name);
+            VEC_ADD(&a, &kernels, binary->funcs[k].name);
     diag(d, (SrcLoc){0}, DIAG_E0802,
-         arena_printf(&a, *kernels ? "%s; its kernels are %s" : "%s", wanted ? wanted : "of the PTX",
-                      kernels));
+         arena_printf(&a, kernels.n ? "%s; its kernels are %s" : "%s", wanted ? wanted : "of the PTX",
+                      str_list_symbols(&a, kernels.at, kernels.n)));
     arena_free(&a);
     return false;
 }

@@ -74,12 +74,9 @@ static const char *one_kernel(const Plan *plan, const PlanLaunch *launch, Kernel
         n = nplain == 1;
     }
     if (n != 1) {
-        const char *names = "";
-        for (unsigned k = 0; k < kernels->names.n; k++)
-            names = str_list_symbol(&kernels->arena, names, kernels->names.at[k]);
+        const char *names = str_list_symbols(&kernels->arena, kernels->names.at, kernels->names.n);
         const char *text =
-            wanted ? arena_printf(&kernels->arena, "%s has no kernel %s; it has %s", what, wanted,
-                                  *names ? names : "none")
+            wanted ? arena_printf(&kernels->arena, "%s has no kernel %s; it has %s", what, wanted, names)
             : n    ? arena_printf(&kernels->arena, "%s has several kernels, say which: %s", what, names)
                    : arena_printf(&kernels->arena, "%s has no kernel", what);
         diag_in(diags, plan->source ? plan->source : diags->source, launch->loc, DIAG_E0502, text);
