@@ -294,7 +294,7 @@ static void start_block(PtxRun *run, PtxBlock *b, uint64_t number) {
     for (uint32_t i = 0; i < b->nwarps; i++) {
         PtxWarp *warp = &b->warps[i];
         warp->alive = warp->nlanes == 32 ? UINT32_MAX : (1u << warp->nlanes) - 1;
-        warp->spins = warp->at_collective = warp->at_barrier = 0;
+        warp->spins = warp->at_collective = warp->at_barrier = warp->products = 0;
         interp_end_promises(run, warp);
         b->runnable[i] = warp->alive;
     }

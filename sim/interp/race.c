@@ -7,13 +7,16 @@
  * bar.warp.sync, and strong operations on one location with fences or release and acquire around them, as in
  * the C11 model. Scopes are not told apart, and other warp collectives order no memory, as PTX says.
  *
- * Vector clocks: an entry for each thread, an array for each block that is known, arrays shared until they
- * change. A thread has its epoch, which grows when it releases, and a base: what it knows of all others.
- * After a barrier all threads of the block have the same base. Memory has a cell for each word, or for each
- * byte where narrower accesses came, with the last plain write, strong write, strong read, and three plain
- * reads: of any thread, of another warp, of another block. So a race with a fourth reader may be missed; none
- * is invented.
- * SPDX-License-Identifier: MIT */
+ * A product of a warp group reads shared memory in the background, for a reader of its warp that is no
+ * thread: it knows what the warp's first lane knew when it gave the product, and is known to those who waited
+ * for the group of products, and to nobody else.
+ *
+ * Vector clocks: an entry for each thread and each such reader, an array for each block that is known, arrays
+ * shared until they change. A thread has its epoch, which grows when it releases, and a base: what it knows
+ * of all others. After a barrier all threads of the block have the same base. Memory has a cell for each
+ * word, or for each byte where narrower accesses came, with the last plain write, strong write, strong read,
+ * and three plain reads: of any thread, of another warp, of another block. So a race with a fourth reader may
+ * be missed; none is invented. SPDX-License-Identifier: MIT */
 #include "base/rng.h"
 #include "base/scope.h"
 #include "sim/interp/run.h"
@@ -35,7 +38,7 @@ struct Clock {
 
 #define SILENT 0x80000000u /* in Access.epoch: the store did not change the bytes */
 typedef struct {
-    uint32_t thread; /* block * threads of a block + thread + 1; 0 none */
+    uint32_t thread; /* block * readers of a block + reader + 1; 0 none */
     uint32_t epoch, code;
 } Access;
 enum { READS = 3 };
@@ -64,7 +67,8 @@ typedef struct { /* a location of strong operations */
 } Place;
 
 struct PtxRaces {
-    uint32_t nthreads;       /* of a block */
+    uint32_t nreal;          /* threads of a block */
+    uint32_t nthreads;       /* and readers for its warps' products, behind the threads */
     RaceThread *threads;     /* of the resident blocks */
     Region *global, *shared; /* by allocation, by resident block */
     uint32_t nglobal;
@@ -192,6 +196,11 @@ static RaceThread *thread_of(const PtxRun *run, const PtxThread *thread) {
                                 thread->linear];
 }
 
+/* The reader for the products of the thread's warp. */
+static uint32_t product_reader(const PtxRun *run, const PtxThread *thread) {
+    return run->races->nreal + thread->warp->index;
+}
+
 /* Has thread t, in its block, seen access a? */
 static bool is_ordered(const PtxRun *run, const PtxThread *ptx_thread, const RaceThread *rt, Access a) {
     uint32_t n = run->races->nthreads, block = (a.thread - 1) / n, thread = (a.thread - 1) % n;
@@ -295,6 +304,17 @@ static void synchronise(PtxRun *run, PtxThread *thread, const PtxInsn *in, const
     rt->epoch += now;
 }
 
+void interp_race_commit(PtxRun *run, PtxThread *thread) {
+    if (run->races)
+        (thread_of(run, thread) - thread->linear + product_reader(run, thread))->epoch++;
+}
+
+void interp_race_products(PtxRun *run, PtxThread *thread, const PtxThread *reader, uint32_t groups) {
+    if (run->races && groups) /* the epoch of a reader is the number of the group that is still open */
+        clock_raise(&thread_of(run, thread)->base, run->races->nthreads,
+                    block_number(run, thread->warp->block), product_reader(run, reader), groups);
+}
+
 void interp_race_fence(PtxRun *run, PtxThread *t) {
     if (!run->races)
         return;
@@ -323,6 +343,8 @@ static void fill_side(const PtxRun *run, Access a, PtxRaceSide *side) {
     const PtxCode *ptx_code = code_at(run, a.code);
     const uint32_t *g = run->launch->grid, *b = run->launch->block;
     uint32_t block = (a.thread - 1) / run->races->nthreads, thread = (a.thread - 1) % run->races->nthreads;
+    if (thread >= run->races->nreal) /* a product: the warp's first lane gave it */
+        thread = (thread - run->races->nreal) * SIM_WARP_LANES;
     *side = (PtxRaceSide){.block = {block % g[0], block / g[0] % g[1], block / g[0] / g[1]},
                           .thread = {thread % b[0], thread / b[0] % b[1], thread / b[0] / b[1]}};
     if (ptx_code && ptx_code->insn) {
@@ -430,12 +452,19 @@ static void conflict(const Check *check, Access a) {
         report_race(check->r, a, check->now, check->write ? check->silent : (a.epoch & SILENT) != 0);
 }
 
+/* Of one warp, or of products of one. */
+static bool are_near(const PtxRun *run, uint32_t a, uint32_t b) {
+    uint32_t real = run->races->nreal;
+    return a < real && b < real ? a / SIM_WARP_LANES == b / SIM_WARP_LANES : a == b;
+}
+
 /* Which slot a plain read takes: one that the new read comes after, else by distance. */
 static void note_read(const Check *check, Cell *cell) {
     uint32_t n = check->r->races->nthreads, me = check->now.thread - 1;
     for (int i = 0; i < READS; i++) {
         Access *access = &cell->read[i];
-        if (!access->thread || is_ordered(check->r, check->t, check->rt, *access)) {
+        if (!access->thread || access->thread == check->now.thread ||
+            is_ordered(check->r, check->t, check->rt, *access)) {
             *access = check->now;
             return;
         }
@@ -443,7 +472,7 @@ static void note_read(const Check *check, Cell *cell) {
     uint32_t first = cell->read[0].thread - 1;
     if (me / n != first / n)
         cell->read[2] = check->now;
-    else if (me % n / SIM_WARP_LANES != first % n / SIM_WARP_LANES)
+    else if (!are_near(check->r, me % n, first % n))
         cell->read[1] = check->now;
 }
 
@@ -465,24 +494,46 @@ static void check_cell(const Check *check, Cell *cell) {
         note_read(check, cell);
 }
 
-static void check_access(PtxRun *run, PtxThread *thread, const PtxCode *c, bool write, bool strong,
-                         bool silent) {
+static void check_cells(PtxRun *run, Check *check) {
     if (run->place.alloc && run->place.alloc->read_only)
         return;
-    RaceThread *rt = thread_of(run, thread);
-    uint32_t n = run->races->nthreads;
-    Check k = {.r = run, .t = thread, .rt = rt, .write = write, .strong = strong, .silent = silent};
-    k.now = (Access){block_number(run, thread->warp->block) * n + thread->linear + 1,
-                     rt->epoch | (silent ? SILENT : 0), code_number(c)};
-    Region *g = region_of(run, thread);
+    Region *g = region_of(run, check->t);
     uint64_t offset = run->place.offset, end = offset + run->place.bytes;
     bool bytes = (offset | end) % WORD_BYTES != 0;
     while (offset < end) {
         Page *page = page_at(g, offset / PAGE_BYTES, bytes);
         unsigned step = page->bytes ? 1 : WORD_BYTES;
-        check_cell(&k, &page->cell[offset % PAGE_BYTES / step]);
+        check_cell(check, &page->cell[offset % PAGE_BYTES / step]);
         offset += step;
     }
+}
+
+static Access access_of(const PtxRun *run, const PtxThread *thread, uint32_t reader, const PtxCode *code) {
+    return (Access){block_number(run, thread->warp->block) * run->races->nthreads + reader + 1,
+                    (thread_of(run, thread) - thread->linear + reader)->epoch, code_number(code)};
+}
+
+static void check_access(PtxRun *run, PtxThread *thread, const PtxCode *code, bool write, bool strong,
+                         bool silent) {
+    Check check = {.r = run,
+                   .t = thread,
+                   .rt = thread_of(run, thread),
+                   .now = access_of(run, thread, thread->linear, code),
+                   .write = write,
+                   .strong = strong,
+                   .silent = silent};
+    check.now.epoch |= silent ? SILENT : 0;
+    check_cells(run, &check);
+}
+
+void interp_race_product(PtxRun *run, PtxThread *thread, const PtxCode *code) {
+    if (!run->races || !run->place.bytes)
+        return;
+    Check check = {.r = run,
+                   .t = thread,
+                   .rt = thread_of(run, thread),
+                   .now = access_of(run, thread, product_reader(run, thread), code)};
+    check_cells(run, &check);
 }
 
 void interp_race_load(PtxRun *run, PtxThread *t, const PtxCode *code) {
@@ -563,7 +614,8 @@ void interp_race_block_start(PtxRun *run, PtxBlock *b) {
 
 bool interp_race_start(PtxRun *run) {
     const Launch *l = run->launch;
-    uint64_t n = (uint64_t)l->block[0] * l->block[1] * l->block[2];
+    uint64_t real = (uint64_t)l->block[0] * l->block[1] * l->block[2];
+    uint64_t n = real + (real + SIM_WARP_LANES - 1) / SIM_WARP_LANES;
     uint64_t total = n * l->grid[0] * l->grid[1];
     if (!run->opt.find_races)
         return true;
@@ -576,6 +628,7 @@ bool interp_race_start(PtxRun *run) {
         run->order[i]->first_code = number;
         number += run->order[i]->func->ninsns + 1;
     }
+    ptx_races->nreal = (uint32_t)real;
     ptx_races->nthreads = (uint32_t)n;
     ptx_races->threads = ARENA_ARRAY(&run->arena, RaceThread, n * run->nresident);
     ptx_races->nglobal = run->mem->nallocs;

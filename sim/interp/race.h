@@ -32,6 +32,12 @@ void interp_race_atomic(struct PtxRun *run, struct PtxThread *thread, const stru
  * the statement (PTX ISA 9.7.13.15.5.1). */
 void interp_race_complete(struct PtxRun *run, struct PtxThread *thread, const struct PtxCode *code,
                           const uint8_t *bytes);
+/* Products of a warp group. A read of one, given by the warp of this thread; the warp ends a group of them;
+ * this thread has waited until the first `groups` of the reader's warp are done. */
+void interp_race_product(struct PtxRun *run, struct PtxThread *thread, const struct PtxCode *code);
+void interp_race_commit(struct PtxRun *run, struct PtxThread *thread);
+void interp_race_products(struct PtxRun *run, struct PtxThread *thread, const struct PtxThread *reader,
+                          uint32_t groups);
 void interp_race_fence(struct PtxRun *run, struct PtxThread *thread);
 /* malloc gave these bytes: what was done to them before was of another piece, and is ordered. */
 void interp_race_fresh(struct PtxRun *run, uint64_t address, uint64_t size_bytes);

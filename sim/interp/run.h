@@ -121,6 +121,7 @@ typedef enum {
     TS_BARRIER,    /* at a barrier, waiting for the lanes of its warp */
     TS_BLOCK,      /* its warp has arrived; waiting for other warps */
     TS_CLUSTER,    /* at barrier.cluster.wait */
+    TS_PRODUCTS,   /* at wgmma.wait_group, waiting for other warps of its group */
     TS_ACTIVE,     /* at activemask, waiting for the warp to gather */
     TS_EXITED
 } PtxThreadState;
@@ -179,6 +180,7 @@ struct PtxWarp {
     uint32_t alive;                     /* lanes that have not ended; the next two are subsets */
     uint32_t at_collective, at_barrier; /* in TS_COLLECTIVE; in TS_BARRIER or TS_BLOCK */
     uint32_t index;
+    uint32_t products;           /* groups of products that it has committed */
     struct PtxPromise *promises; /* what instructions that promise uniformity did so far */
     uint32_t spins;              /* instructions of full quanta used while lanes wait at activemask */
 };
@@ -383,6 +385,7 @@ static inline uint64_t interp_shared_origin(const PtxBlock *block) { return bloc
 /* Wait for the lanes of `mask` at a collective; `value` becomes wait_value[0]. */
 PtxStep interp_meet(PtxRun *run, PtxThread *thread, const PtxCode *code, uint32_t mask, uint64_t value);
 bool interp_release_for_ended(PtxBlock *b);
+void interp_products_given(PtxWarp *warp); /* or the warp has ended: who waits for that at wgmma.wait_group */
 void interp_lane_ended(PtxRun *run, PtxWarp *warp);
 bool interp_release_active(PtxWarp *warp); /* let lanes at activemask go; true if there were any */
 #endif

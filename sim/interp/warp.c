@@ -325,6 +325,8 @@ void interp_lane_ended(PtxRun *r, PtxWarp *warp) {
     gather_active(warp);
     for (unsigned id = 0; id < 16 && !warp->alive; id++)
         check_barrier(warp->block, id);
+    if (!warp->alive)
+        interp_products_given(warp);
 }
 
 /* ---- instructions ---- */

@@ -1,6 +1,8 @@
 /* Products by a warp group, of 64 rows: wgmma.mma_async (PTX ISA 9.7.15). Warp w of the four has the rows 16w
  * to 16w + 15 of A and D; each is executed for itself, when it is issued, which PTX allows: nobody may look
- * at D or change A and B before wgmma.wait_group.
+ * at D or change A and B before wgmma.wait_group. There a thread waits for the whole product, so until all
+ * warps of the group have given theirs: "wgmma.commit_group" makes one group of products "per warpgroup", and
+ * who waits goes on when it is complete (9.7.15.7). No more is ordered: the warps do not meet.
  *
  * A descriptor says where a matrix is in shared memory, in units of 16 bytes. Its chunks of 16 bytes go along
  * k (K-major) or along the rows of A and the columns of B (transposed). Eight chunks that are neighbours
@@ -47,7 +49,7 @@ static bool fetch(PtxThread *thread, const Described *matrix, FactorKind kind, u
     const uint8_t *bytes = interp_memory(run, thread, thread->wait, SP_SHARED, chunk, CHUNK, false);
     if (!bytes)
         return false;
-    interp_race_load(run, thread, thread->wait);
+    interp_race_product(run, thread, thread->wait);
     uint32_t word;
     memcpy(&word, bytes + along / 32 * 4 % CHUNK, sizeof word);
     *out = interp_element(f, kind, word, along % 32 / kind.bits);
@@ -207,3 +209,59 @@ static void multiply_group(PtxWarp *warp, uint32_t lanes) {
 }
 
 bool interp_bind_wgmma(PtxCode *code) { return interp_bind_whole(code, multiply_group); }
+
+/* ---- groups of products ---- */
+
+static bool are_done(const PtxWarp *warp, uint64_t groups) {
+    const PtxBlock *block = warp->block;
+    uint32_t first = warp->index / WARPS_OF_GROUP * WARPS_OF_GROUP;
+    for (uint32_t i = first; i < first + WARPS_OF_GROUP && i < block->nwarps; i++)
+        if (block->warps[i].alive && block->warps[i].products < groups)
+            return false;
+    return true;
+}
+
+static void know_products(PtxRun *run, PtxThread *thread, uint32_t groups) {
+    const PtxBlock *block = thread->warp->block;
+    uint32_t first = thread->warp->index / WARPS_OF_GROUP * WARPS_OF_GROUP;
+    for (uint32_t i = first; i < first + WARPS_OF_GROUP && i < block->nwarps; i++)
+        interp_race_products(run, thread, &block->warps[i].threads[0], groups);
+}
+
+void interp_products_given(PtxWarp *warp) {
+    PtxBlock *block = warp->block;
+    uint32_t first = warp->index / WARPS_OF_GROUP * WARPS_OF_GROUP;
+    for (uint32_t i = first; i < first + WARPS_OF_GROUP && i < block->nwarps; i++)
+        for (uint32_t lane = 0; lane < block->warps[i].nlanes; lane++) {
+            PtxThread *thread = &block->warps[i].threads[lane];
+            if (thread->state == TS_PRODUCTS && are_done(thread->warp, thread->wait_value[0])) {
+                know_products(block->run, thread, (uint32_t)thread->wait_value[0]);
+                interp_wake(thread);
+            }
+        }
+}
+
+static void commit(PtxWarp *warp, uint32_t lanes) {
+    if (!interp_is_whole(warp, lanes))
+        return;
+    warp->products++;
+    interp_race_commit(warp->block->run, &warp->threads[0]);
+    interp_products_given(warp);
+}
+
+static PtxStep exec_wait_products(PtxRun *run, PtxThread *thread, const PtxCode *code) {
+    uint64_t open = (uint64_t)code->insn->operands[0].imm;
+    uint32_t groups = open < thread->warp->products ? thread->warp->products - (uint32_t)open : 0;
+    if (are_done(thread->warp, groups)) {
+        know_products(run, thread, groups);
+        return STEP_GO;
+    }
+    thread->wait_value[0] = groups;
+    interp_block_thread(thread, TS_PRODUCTS, code);
+    if (!thread->warp->block->runnable[thread->warp->index])
+        interp_release_active(thread->warp);
+    return STEP_STOP;
+}
+
+bool interp_bind_wgmma_commit(PtxCode *code) { return interp_bind_whole(code, commit); }
+bool interp_bind_wgmma_wait(PtxCode *code) { return interp_use_exec(code, exec_wait_products); }

@@ -21,7 +21,7 @@ typedef struct {
 /* Every body has %tid, %ctaid, %lane in %t, %c, %l; %g points to 4 KiB of zeros; s: 1 KiB of shared memory.
  */
 static const char head[] =
-    ".version 8.0\n.target sm_90\n.address_size 64\n"
+    ".version 8.0\n.target sm_90a\n.address_size 64\n"
     ".visible .entry k(.param .u64 p)\n{\n"
     ".reg .b64 %g, %a, %o;\n.reg .b32 %t, %c, %l, %x, %y, %s;\n.reg .pred %p, %q;\n"
     ".shared .align 16 .b8 s[1024];\n"
@@ -58,7 +58,36 @@ static const char head[] =
     "st.shared.u32 [%s], %t;\nsetp.gt.u32 %p, %t, 31;\n@%p ret;\n" WAIT                                      \
     "ld.shared.u32 %x, [%s+128];\nst.global.u32 [%a], %x;\nret;\n"
 
+/* The first four warps multiply what is in s; what follows it is in s+256. */
+#define PRODUCT                                                                                              \
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f, %f1, %f2, %f3}, {%x, %x, %x, %x}, %o, 1, 1, 1, " \
+    "0;\nwgmma.commit_group.sync.aligned;\nadd.s64 %o, %o, 16;\n"
+#define MULTIPLIED(FIRST, PRODUCTS, LAST)                                                                    \
+    ".reg .f32 %f, %f1, %f2, %f3;\nmov.f32 %f, 0f00000000;\nmov.f32 %f1, %f;\nmov.f32 %f2, %f;\n"            \
+    "mov.f32 %f3, %f;\n" FIRST "mov.u32 %y, s;\nshr.u32 %y, %y, 4;\nand.b32 %y, %y, 0x3fff;\n"               \
+    "cvt.u64.u32 %o, %y;\nor.b64 %o, %o, 0x1000080000;\nmov.u32 %x, 0;\nsetp.gt.u32 %p, %t, 127;\n"          \
+    "@%p bra LAST;\nwgmma.fence.sync.aligned;\n" PRODUCTS "LAST:\n" LAST "ret;\n"
+#define WAITED(OPEN) "wgmma.wait_group.sync.aligned " OPEN ";\n"
+#define STORED(THREAD, AT) "setp.eq.u32 %p, %t, " THREAD ";\n@%p st.shared.u32 [s+" AT "], 77;\n"
+
 static const Case cases[] = {
+    {"a product of a warp group, waited for, and a store of another warp",
+     MULTIPLIED("", PRODUCT WAITED("0"), STORED("100", "0")), 1, 128, false, false},
+    {"the product is not waited for", MULTIPLIED("", PRODUCT, STORED("100", "0")), 1, 128, true, false},
+    {"not even by the thread that gave it", MULTIPLIED("", PRODUCT, STORED("0", "0")), 1, 128, true, false},
+    {"a wait that leaves the group open", MULTIPLIED("", PRODUCT WAITED("1"), STORED("100", "0")), 1, 128,
+     true, false},
+    {"the first of two groups", MULTIPLIED("", PRODUCT PRODUCT WAITED("1"), STORED("100", "0")), 1, 128,
+     false, false},
+    {"the second of them", MULTIPLIED("", PRODUCT PRODUCT WAITED("1"), STORED("100", "256")), 1, 128, true,
+     false},
+    {"a wait for products orders nothing else",
+     MULTIPLIED(STORED("32", "768"), PRODUCT WAITED("0"), "ld.shared.u32 %y, [s+768];\n"), 1, 128, true,
+     false},
+    {"waited for, then a barrier with a warp that is none of the group",
+     MULTIPLIED("", PRODUCT WAITED("0"), "bar.sync 0;\n" STORED("130", "0")), 1, 160, false, false},
+    {"no wait before that barrier", MULTIPLIED("", PRODUCT, "bar.sync 0;\n" STORED("130", "0")), 1, 160, true,
+     false},
     {"a thread that has ended counts at the barrier", ENDED("bar.sync 0;\n"), 1, 64, false, false},
     {"where not all are waited for, it counts if it is missed", ENDED("bar.sync 1, 64;\n"), 1, 64, false,
      false},
