@@ -8,6 +8,7 @@ heddle_unit_test(test_opt test_opt.c DEPS hd_lower)
 heddle_unit_test(test_combine test_combine.c DEPS hd_lower)
 heddle_unit_test(test_address test_address.c DEPS hd_lower)
 heddle_unit_test(test_join test_join.c DEPS hd_lower)
+heddle_unit_test(test_reload test_reload.c DEPS hd_lower)
 heddle_unit_test(test_opt_random test_opt_random.c DEPS hd_lower)
 # Programs whose lanes meet: PTX interpreter and machine agree in every mode.
 file(GLOB meet_programs CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/meet/*.ptx)

@@ -579,9 +579,9 @@ static void test_random(void **state) {
             run(f, &a[t], t * 7);
         before += size_of(f);
         char *text = ir_print(module, NULL);
-        static PassFn *const passes[] = {pass_fold,    pass_branches, pass_cse,        pass_join,
-                                         pass_combine, pass_dce,      pass_address,    pass_sink,
-                                         meld,         NULL,          pass_conditions, pass_legalise};
+        static PassFn *const passes[] = {pass_fold,    pass_branches,   pass_cse,     pass_reload, pass_join,
+                                         pass_combine, pass_dce,        pass_address, pass_sink,   meld,
+                                         NULL,         pass_conditions, pass_legalise};
         module->predicate = seed % 3 ? PREDICATE_MAX : PREDICATE_AUTO;
         for (unsigned p = 0; p < sizeof passes / sizeof *passes; p++) {
             assert_true(passes[p] ? passes[p](f, &d)

@@ -149,6 +149,11 @@ static Term *seen(Terms *ts, Term *mem, Term *guard, Term *addr, unsigned bytes)
 
 Term *t_read(Terms *ts, Term *mem, Term *guard, Term *addr, unsigned bytes, unsigned space) {
     addr = t_under(ts, addr, guard);
-    Term *a[2] = {seen(ts, mem, guard, addr, bytes), addr};
+    mem = seen(ts, mem, guard, addr, bytes);
+    bool stored_here = mem->kind == TK_EVENT && mem->op == EV_STORE && mem->k == (bytes | space << 8) &&
+                       mem->a[2] == addr && exclusive(ts, t_not(ts, mem->a[1]), guard);
+    if (stored_here)
+        return mem->a[3];
+    Term *a[2] = {mem, addr};
     return t_app(ts, TO_READ, 32, bytes | space << 8, NULL, a, 2);
 }

@@ -317,6 +317,32 @@ static void order_of_events(void **state) {
     term_free(&ts);
 }
 
+/* A load finds what the latest store to its bytes has put there, if that happened wherever the load does and
+ * nothing else may have changed it. */
+static void loads_of_what_was_stored(void **state) {
+    (void)state;
+    Terms ts;
+    term_init(&ts);
+    Term *m = t_var(&ts, 0, term_name(&ts, "memory"), 0), *a = t_var(&ts, 64, term_name(&ts, "a"), 0),
+         *b = t_var(&ts, 64, term_name(&ts, "b"), 0), *x = t_var(&ts, 32, term_name(&ts, "x"), 0),
+         *y = t_var(&ts, 32, term_name(&ts, "y"), 0), *p = t_var(&ts, 1, term_name(&ts, "p"), 0),
+         *q = t_var(&ts, 1, term_name(&ts, "q"), 0), *yes = ts.truth,
+         *a4 = t_add(&ts, a, t_const(&ts, 64, 4));
+    Term *always = t_store(&ts, m, yes, a, 4, 0, x), *sometimes = t_store(&ts, m, p, a, 4, 0, x);
+    assert_ptr_equal(t_read(&ts, always, yes, a, 4, 0), x);
+    assert_ptr_equal(t_read(&ts, t_store(&ts, always, yes, a4, 4, 0, y), q, a, 4, 0), x);
+    assert_ptr_equal(t_read(&ts, sometimes, t_and(&ts, p, q), a, 4, 0), x);
+    assert_ptr_equal(t_read(&ts, t_store(&ts, m, yes, a, 1, 0, x), yes, a, 1, 0), t_zext_from(&ts, x, 8));
+    assert_ptr_not_equal(t_read(&ts, sometimes, yes, a, 4, 0), x);
+    assert_ptr_not_equal(t_read(&ts, sometimes, q, a, 4, 0), x);
+    assert_ptr_not_equal(t_read(&ts, t_store(&ts, always, yes, b, 4, 0, y), yes, a, 4, 0), x);
+    assert_ptr_not_equal(t_read(&ts, t_store(&ts, always, q, a, 4, 0, y), yes, a, 4, 0), x);
+    assert_ptr_not_equal(t_read(&ts, always, yes, a, 2, 0), x);
+    assert_ptr_not_equal(t_read(&ts, always, yes, a, 4, 1), x);
+    assert_ptr_not_equal(t_read(&ts, t_event(&ts, always, yes, "bar", 0, &a, 1, NULL), yes, a, 4, 0), x);
+    term_free(&ts);
+}
+
 /* Threads in another order may trap in another place: that shows no difference of the code. */
 static void what_a_launch_shows(void **state) {
     (void)state;
@@ -355,9 +381,12 @@ static void places_of_variables(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_expressions),        cmocka_unit_test(what_a_launch_shows),
-        cmocka_unit_test(one_term_for_equal_values), cmocka_unit_test(order_of_events),
-        cmocka_unit_test(places_of_variables),       cmocka_unit_test(steps_run_out)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_expressions),
+                                       cmocka_unit_test(what_a_launch_shows),
+                                       cmocka_unit_test(one_term_for_equal_values),
+                                       cmocka_unit_test(order_of_events),
+                                       cmocka_unit_test(loads_of_what_was_stored),
+                                       cmocka_unit_test(places_of_variables),
+                                       cmocka_unit_test(steps_run_out)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
