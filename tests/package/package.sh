@@ -104,9 +104,7 @@ if command -v dpkg-deb >/dev/null 2>&1 && command -v dpkg-shlibdeps >/dev/null 2
 fi
 
 # sub-project
-(cd "$sources" && find . -type f) | while read -r file; do
-    cmp "$sources/$file" "$source/$file" || echo "$file"
-done >log 2>&1
+diff -rq "$sources" "$source" | grep -v "^Only in $source[/:]" >log 2>&1
 [ ! -s log ] || fail "what the source archive has is not what the sources have"
 launcher=
 # what each object of BUILD was made of, as the sub-project has it: reuse.sh
