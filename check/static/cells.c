@@ -1,5 +1,6 @@
-/* What one instruction makes of values that may differ among lanes: see cells.h. SHFL, LDL and STL are asked
- * for by name: whose value it is, and which place of the frame, is no column. SPDX-License-Identifier: MIT */
+/* What one instruction makes of values that may differ among lanes: see cells.h. SHFL, LDL, STL, PRMT and
+ * LOP3 are asked for by name: whose value it is, which place of the frame and which bytes are no columns.
+ * SPDX-License-Identifier: MIT */
 #include "check/static/cells.h"
 
 /* First cell and number of cells of an operand; 0 if it has none. */
@@ -108,28 +109,115 @@ static bool any_named_predicate(const Cells *cells, const MachInst *inst) {
     return file == RF_P && (cells->w[CELL_P / 64] >> (CELL_P % 64) & named) != 0;
 }
 
-static void write_cells(Cells *s, Cells *writes, Operand o, bool divergent, bool keeps) {
+/* ---- halves ---- */
+
+/* The side of a guard that is a predicate of one value for all lanes; 0: of another. */
+static unsigned side_of(const Cells *s, Operand guard) {
+    if (guard.kind != OPK_REG || guard.file != RF_P || guard.value >= REG_PT ||
+        check_operand_divergent(s, guard))
+        return 0;
+    return 1 + 2 * guard.value + ((guard.mods & OPM_NOT) != 0);
+}
+
+static unsigned other_side(unsigned side) { return ((side - 1) ^ 1) + 1; }
+
+static bool cell_divergent(const Cells *s, const Halves *halves, unsigned cell, unsigned side) {
+    return has(s, cell) && !(side && halves->side[cell] == side);
+}
+
+/* May lanes find several values where this side executes? */
+static bool divergent_on(const Cells *s, const Halves *halves, Operand o, unsigned side) {
     unsigned first = 0, n = cells_of(o, &first);
-    for (unsigned k = 0; k < n; k++) {
-        set(s, first + k, divergent || (keeps && has(s, first + k)));
-        if (writes)
-            set(writes, first + k, true);
+    for (unsigned k = 0; k < n; k++)
+        if (cell_divergent(s, halves, first + k, side))
+            return true;
+    return false;
+}
+static bool low_divergent_on(const Cells *s, const Halves *halves, Operand o, unsigned side) {
+    unsigned first = 0, n = cells_of(o, &first);
+    return n == 1 && first < CELL_P ? cell_divergent(s, halves, CELL_LOW + first, side)
+                                    : divergent_on(s, halves, o, side);
+}
+
+/* Does a LOP3 read nothing but the low halves of its registers: R & 0xff? */
+static bool reads_low(const MachInst *inst) {
+    enum { AND = 0xc0 };
+    return inst->optype == OT_LOP3 && MGET(LOP3, lut, inst->mods) == AND &&
+           inst->src[LOP3_rb].kind == OPK_IMM && inst->src[LOP3_rb].value <= UINT16_MAX;
+}
+
+/* Of a PRMT with a number: does what it puts into the low half differ? */
+static bool prmt_low_divergent(const Cells *s, const Halves *halves, const MachInst *inst, unsigned side) {
+    bool divergent = false;
+    for (unsigned k = 0; k < 2; k++) {
+        unsigned byte = inst->src[PRMT_rb].value >> 4 * k & 7;
+        Operand from = inst->src[byte < 4 ? PRMT_ra : PRMT_rc];
+        divergent |= (byte & 2 ? divergent_on : low_divergent_on)(s, halves, from, side);
+    }
+    return divergent;
+}
+
+/* Predicates have other values from now on. */
+static void forget_predicates(Halves *halves, Operand written) {
+    unsigned first = 0, n = written.file == RF_P ? cells_of(written, &first) : 0;
+    for (unsigned k = 0; n && k < CELL_FRAME; k++) {
+        unsigned cell = halves->side[k] ? CELL_P + (halves->side[k] - 1u) / 2 : CELLS;
+        if (cell >= first && cell < first + n)
+            halves->side[k] = 0;
     }
 }
 
-void check_cells_step(const Checker *checker, Cells *s, Cells *writes, const MachInst *inst, bool together) {
+typedef struct { /* of what is written */
+    bool divergent, low, keeps;
+    unsigned side;
+} Written;
+
+static void write_cell(Cells *s, Halves *halves, Cells *writes, unsigned k, bool divergent,
+                       const Written *how) {
+    bool half = how->side && !divergent && has(s, k),
+         whole = half && halves->side[k] == other_side(how->side);
+    set(s, k, divergent || (how->keeps && !whole && has(s, k)));
+    if (divergent || !has(s, k))
+        halves->side[k] = 0;
+    else if (half)
+        halves->side[k] = (uint8_t)how->side;
+    if (writes)
+        set(writes, k, true);
+}
+
+static void write_cells(Cells *s, Halves *halves, Cells *writes, Operand o, const Written *how) {
+    unsigned first = 0, n = cells_of(o, &first);
+    for (unsigned k = first; k < first + n; k++) {
+        write_cell(s, halves, writes, k, how->divergent, how);
+        if (k < CELL_P)
+            write_cell(s, halves, writes, CELL_LOW + k, how->low, how);
+    }
+}
+
+void check_cells_step(const Checker *checker, Cells *s, Halves *halves, Cells *writes, const MachInst *inst,
+                      bool together) {
     bool guarded = !op_is_always(inst->guard), divergent = false;
+    unsigned side = side_of(s, inst->guard);
     Makes how = makes(checker, s, inst, together);
     if (how == MAKES_BY_DATA) {
         bool of_warp = check_is_of_warp(checker->flow, (uint32_t)(inst - checker->flow->insts));
         for (unsigned k = 0; k < inst->nsrc; k++) /* predicates that ISETP and LOP3 combine with count */
-            divergent |= (!of_warp || inst->src[k].file == RF_P) && check_operand_divergent(s, inst->src[k]);
+            divergent |= (!of_warp || inst->src[k].file == RF_P) &&
+                         (reads_low(inst) && k == LOP3_ra ? low_divergent_on
+                                                          : divergent_on)(s, halves, inst->src[k], side);
         if (isa_has_effect(inst->optype, ISA_EFFECT_READS_ALL_P))
             divergent |= any_named_predicate(s, inst);
     }
-    divergent |= how == MAKES_DIVERGENT || (guarded && check_operand_divergent(s, inst->guard));
+    bool parted = guarded && check_operand_divergent(s, inst->guard);
+    divergent |= how == MAKES_DIVERGENT || parted;
+    Written written = {divergent, divergent, guarded, side};
+    if (divergent && !parted && inst->optype == OT_PRMT && inst->src[PRMT_rb].kind == OPK_IMM &&
+        MGET(PRMT, mode, inst->mods) == PrmtMode_IDX)
+        written.low = prmt_low_divergent(s, halves, inst, side);
     for (unsigned k = 0; k < inst->ndst; k++)
-        write_cells(s, writes, inst->dst[k], divergent, guarded);
+        write_cells(s, halves, writes, inst->dst[k], &written);
+    for (unsigned k = 0; k < inst->ndst; k++)
+        forget_predicates(halves, inst->dst[k]);
     unsigned first = 0, words = inst->optype == OT_STL ? frame_words(inst, &first) : 0;
     bool keeps = guarded || (words && isa_access_bytes(inst) < 4); /* another part of the word, say */
     for (unsigned k = 0; k < words; k++) {
@@ -139,8 +227,11 @@ void check_cells_step(const Checker *checker, Cells *s, Cells *writes, const Mac
     }
     RegFile file;
     isa_named_predicates(inst, &file);
-    for (unsigned p = 0; isa_has_effect(inst->optype, ISA_EFFECT_WRITES_ALL_P) && p < REG_PT; p++)
-        write_cells(s, writes, op_reg(file, p, 1), divergent, true);
+    written = (Written){divergent, divergent, true, 0};
+    for (unsigned p = 0; isa_has_effect(inst->optype, ISA_EFFECT_WRITES_ALL_P) && p < REG_PT; p++) {
+        write_cells(s, halves, writes, op_reg(file, p, 1), &written);
+        forget_predicates(halves, op_reg(file, p, 1));
+    }
 }
 
 /* A branch that all lanes of the group take or none: .U, and .DIV and .CONV, which ask who is here, of lanes

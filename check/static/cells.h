@@ -4,13 +4,15 @@
 #define HEDDLE_CHECK_STATIC_CELLS_H
 #include "check/static/internal.h"
 
-/* R0.., P0.., and 32-bit places of the stack frame from R1 on, where spilled registers are; stores through
- * other registers go to the program's own arrays, which do not overlap them. Uniform registers are uniform by
- * nature. */
+/* R0.., P0.., the low halves of R0.., and 32-bit places of the stack frame from R1 on, where spilled
+ * registers are; stores through other registers go to the program's own arrays, which do not overlap them.
+ * Uniform registers are uniform by nature. ptxas keeps bytes in registers whose other bytes are anything
+ * (PRMT R3, RZ, 0x7610, R3): a low half differs among lanes only if its register does. */
 enum {
     CELL_P = 256,
-    CELL_FRAME = 264,
-    CELLS = 1280, /* frames of 4 KiB: Triton spills 3 KiB of a product of matrices on sm_75 */
+    CELL_LOW = 264,
+    CELL_FRAME = 520,
+    CELLS = 1536, /* frames of 4 KiB: Triton spills 3 KiB of a product of matrices on sm_75 */
     FRAME_WORDS = CELLS - CELL_FRAME,
     WORDS = CELLS / 64
 };
@@ -39,11 +41,18 @@ static inline bool unite(Cells *to, const Cells *from) {
     return changed;
 }
 
+/* Registers that differ among lanes at most where a predicate has one of its values, along a block: those
+ * that @P, the same for all lanes, has written with one value. What reads them under @P finds one value, and
+ * when @!P has written one, too, they hold one value whatever P is. */
+typedef struct {
+    uint8_t side[CELL_FRAME]; /* 1 + 2 * P + negated: the guard under which it is one value; 0: none */
+} Halves;
+
 bool check_operand_divergent(const Cells *cells, Operand o);
-/* What is divergent behind the instruction; `writes`, unless NULL, gets what it writes. together: all lanes
- * of the warp execute it. */
-void check_cells_step(const Checker *checker, Cells *cells, Cells *writes, const MachInst *inst,
-                      bool together);
+/* What is divergent behind the instruction; `writes`, unless NULL, gets what it writes. halves: of the
+ * instructions before it in its block, kept up to date. together: all lanes of the warp execute it. */
+void check_cells_step(const Checker *checker, Cells *cells, Halves *halves, Cells *writes,
+                      const MachInst *inst, bool together);
 /* May lanes go different ways here? */
 bool check_parts_lanes(const Cells *cells, const MachInst *inst);
 #endif

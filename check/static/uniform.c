@@ -428,8 +428,9 @@ static bool is_straight(const Checker *checker, uint32_t p) {
 static Cells straight_out(const Uniform *uniform, uint32_t p, const Cells *in, bool together) {
     const BinFlow *flow = uniform->c->flow;
     Cells now = *in;
+    Halves halves = {{0}};
     FOR_BIN_INSTS(&flow->blocks[uniform->c->procs[p].entry_block], i)
-        check_cells_step(uniform->c, &now, NULL, &flow->insts[i], together);
+        check_cells_step(uniform->c, &now, &halves, NULL, &flow->insts[i], together);
     return now;
 }
 
@@ -478,6 +479,7 @@ static void uniform_block(Uniform *uniform, uint32_t p, uint32_t block, Cells *s
     Checker *checker = uniform->c;
     const BinFlow *flow = checker->flow;
     const BinBlock *b = &flow->blocks[block];
+    Halves halves = {{0}};
     FOR_BIN_INSTS(b, i) {
         if (!flow->decoded[i])
             break;
@@ -493,9 +495,11 @@ static void uniform_block(Uniform *uniform, uint32_t p, uint32_t block, Cells *s
             checker->masks_vary[i] = true;
         if (bin_kind(m) == BK_BAR && check_operand_divergent(s, m->guard))
             checker->masks_vary[i] = true;
-        check_cells_step(checker, s, &uniform->writes[block], m, checker->converged[i]);
-        if (check_is_call(checker, i))
+        check_cells_step(checker, s, &halves, &uniform->writes[block], m, checker->converged[i]);
+        if (check_is_call(checker, i)) {
             at_call(uniform, p, s, i, block);
+            halves = (Halves){{0}};
+        }
     }
 }
 
