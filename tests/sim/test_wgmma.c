@@ -530,6 +530,33 @@ static void test_of_ptxas(void **state) {
 }
 
 /* What is not done is refused by its name, and what no warp group does is a trap in both executions. */
+/* Sums that begin with zeros in registers stay in them: none is RZ, which a product that adds has not. */
+static void test_from_zeros(void **state) {
+    (void)state;
+    for (unsigned n = 0; n < 4; n++) { /* of f32 and f16, at two levels */
+        HdContext *c = hd_create(&(HdOptions){.message = complain});
+        HdModule *ptx, *binary;
+        char product[256];
+        length = 0;
+        add(".version 8.4\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u64 d) "
+            "{\n"
+            ".reg .b32 %%z<4>;\n.reg .b64 %%p, %%d;\nld.param.u64 %%p, [p];\nld.param.u64 %%d, [d];\n"
+            "mov.b32 %%z0, 0; mov.b32 %%z1, 0; mov.b32 %%z2, 0; mov.b32 %%z3, "
+            "0;\nwgmma.fence.sync.aligned;\n");
+        add(n % 2 ? "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%%z0, %%z1}"
+                  : "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%%z0, %%z1, %%z2, %%z3}");
+        add(", %%d, %%d, 1, 1, 1, 0, 0;\nwgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n"
+            "st.v2.b32 [%%p], {%%z0, %%z1};\n%sret;\n}\n",
+            n % 2 ? "" : "st.v2.b32 [%p+8], {%z2, %z3};\n");
+        assert_int_equal(hd_parse(c, "zeros.ptx", text, length, &ptx), HD_OK);
+        HdCompileOptions options = {.target = "sm_90a", .opt_level = n < 2 ? 0 : 3};
+        assert_int_equal(hd_compile(ptx, &options, &binary), HD_OK);
+        product_of(binary, product, sizeof product);
+        assert_null(strstr(product, "RZ"));
+        hd_destroy(c);
+    }
+}
+
 static void test_refused(void **state) {
     (void)state;
     static Data data;
@@ -562,6 +589,6 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_products), cmocka_unit_test(test_of_ptxas),
-                                       cmocka_unit_test(test_refused)};
+                                       cmocka_unit_test(test_from_zeros), cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
