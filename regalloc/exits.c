@@ -259,6 +259,15 @@ static bool rename_reads(const Exits *exits, BlockId at, unsigned from, uint32_t
     return true;
 }
 
+/* Is the value there before place `at` of the block, which it reaches the end of? */
+static bool is_made_before(Function *f, BlockId b, unsigned at, uint32_t value) {
+    const Value *v = ir_value(f, (ValId){value});
+    bool found = v->block.i != b.i;
+    for (unsigned p = 0; p < at && !found; p++)
+        found = ir_inst_at(f, b, p).i == v->def.i;
+    return found;
+}
+
 static void renew(Exits *exits, BlockId b, InstId phi) {
     Function *f = exits->f;
     const Inst *i = ir_inst(f, phi);
@@ -287,7 +296,7 @@ static void renew(Exits *exits, BlockId b, InstId phi) {
     }
     while (at < ir_num_insts(f, root) && ir_inst(f, ir_inst_at(f, root, at))->op == IR_PHI)
         at++;
-    if (!rename_reads(exits, root, at, old, 0))
+    if (!is_made_before(f, root, at, old) || !rename_reads(exits, root, at, old, 0))
         return;
     Operand was = ir_val(f, (ValId){old});
     ValId now = value_like(f, root, was);
