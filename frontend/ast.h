@@ -93,6 +93,7 @@ typedef enum { SUB_NONE,
     SUB_BASE, SUB_LEVEL, SUB_GRAD, SUB_G,                       /* tex: sub2; of tld4 SUB_R, G, B, A */
     SUB_TRAP, SUB_ZERO,                                         /* suld, sust, sured: sub2 (also SUB_CLAMP) */
     SUB_WIDTH, SUB_HEIGHT, SUB_DEPTH, SUB_LEVELS,               /* txq, suq */
+    SUB_ADDRESS_0, SUB_ADDRESS_1, SUB_ADDRESS_2, SUB_FILTER, SUB_NORMALIZED,
     SUB_GLOBAL_ADDRESS, SUB_RANK, SUB_BOX_DIM, SUB_GLOBAL_DIM, SUB_GLOBAL_STRIDE, SUB_ELEMENT_STRIDE, SUB_ELEMTYPE,
     SUB_INTERLEAVE_LAYOUT, SUB_SWIZZLE_MODE, SUB_SWIZZLE_ATOMICITY, SUB_FILL_MODE, /* tensormap.replace */
     SUB_SHR7, SUB_SHR15, SUB_PO,                                /* vmad: .po in sub2 */

@@ -273,6 +273,25 @@ uint64_t simmem_make_workspace(SimMemory *mem) {
     return address && simmem_write(mem, address, zeros, sizeof zeros) ? address : 0;
 }
 
+uint64_t simmem_make_texture_table(SimMemory *mem, uint32_t each_bytes) {
+    static const uint32_t modes[] = {
+        [SIM_ADDRESS_WRAP] = 0, [SIM_ADDRESS_MIRROR] = 1, [SIM_ADDRESS_CLAMP] = 3, [SIM_ADDRESS_BORDER] = 4};
+    uint64_t size = (uint64_t)(mem->ntextures + 1) * each_bytes;
+    const SimAlloc *alloc = simmem_find_name(mem, SIM_TEXTURE_TABLE_NAME);
+    if (alloc && alloc->size_bytes < size) { /* there are more textures than at the launch before */
+        simmem_remove(mem, alloc->address);
+        alloc = NULL;
+    }
+    uint64_t address = alloc ? alloc->address : simmem_alloc(mem, SIM_TEXTURE_TABLE_NAME, size);
+    for (uint32_t i = 0; address && i < mem->ntextures; i++) {
+        const SimTexture *texture = &mem->textures[i];
+        const uint32_t words[] = {modes[texture->mode[0]], modes[texture->mode[1]], modes[texture->mode[2]],
+                                  texture->linear, texture->normalized};
+        simmem_write(mem, address + (uint64_t)(i + 1) * each_bytes + 12, words, sizeof words);
+    }
+    return address;
+}
+
 uint64_t simmem_malloc(SimMemory *mem, uint64_t size_bytes) {
     enum { ALIGN = SIM_HEAP_ALIGN };
     const SimAlloc *heap = simmem_find_name(mem, SIM_HEAP_NAME);

@@ -153,6 +153,12 @@ bool simmem_heap_free(SimMemory *mem, uint64_t address); /* false: malloc did no
 #define SIM_COOPERATIVE_THREADS (256u << 10) /* about what an H100 holds */
 uint64_t simmem_make_workspace(SimMemory *mem);
 
+/* What a driver says of textures, for machines whose code reads it: `each_bytes` of a texture, by its number.
+ * 12, 16 and 20 bytes in are the address modes, at 24 the filter, at 28 whether coordinates are normalized
+ * (numbers: docs/numerics.md 11); the rest is unwritten. The address, 0: the host has no memory. */
+#define SIM_TEXTURE_TABLE_NAME "table of textures"
+uint64_t simmem_make_texture_table(SimMemory *mem, uint32_t each_bytes);
+
 /* What `mov.u64 %rd, f` gives. It depends on the name only, so that both engines, and modules linked in any
  * order, store equal bytes. Two names may collide: whoever calls through addresses checks that (a 1 in 2^32
  * chance for each pair). */

@@ -80,6 +80,10 @@ typedef struct {
     const uint8_t *init; /* size_bytes or NULL */
 } BinVar;
 
+/* Of a texture in the driver's table, which a loader says. Code takes a handle times that, on sm_90 with all
+ * of its bits: so the sampler's, from 20 on, do not count. */
+#define BIN_TEXTURE_BYTES 0x1000u
+
 typedef enum { BIN_TO_VAR, BIN_TO_FUNC, BIN_TO_EXTERN, BIN_TO_ABSENT } BinTargetKind;
 typedef struct {   /* an address that the loader knows: of a global variable, or the one that stands for a
                       function */
@@ -118,6 +122,7 @@ typedef struct {
         bool is_surface, is_param; /* a parameter's word, which the launch gives */
     } * textures;
     uint32_t ntextures;
+    bool asks_textures; /* the code reads the driver's table of textures, each BIN_TEXTURE_BYTES in it */
     const uint8_t *const_bank3;
     uint32_t const_bank3_bytes;
     const uint8_t *const_bank4; /* address table of native binaries */

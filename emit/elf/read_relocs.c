@@ -140,6 +140,25 @@ static bool set_address(ElfReader *reader, const Reloc *reloc, uint64_t word[2])
     return (shared || constant) && isa_target_info(reader->b->target)->elf_machine == EM_NV_CUDA;
 }
 
+/* How long what the driver's tables say of a texture, a sampler or a surface is: ptxas's name for a number
+ * that a loader knows. That of textures is ours; the others are left open, and such code is not run. */
+static bool take_table(ElfReader *reader, const Reloc *reloc, uint64_t word[2], BinFixup *fixup) {
+    static const char texture[] = ".nv.unified.texrefDescSize", end[] = "DescSize";
+    size_t n = strlen(reloc->s.name);
+    if (reloc->s.section != SHN_UNDEF || n < sizeof end ||
+        strcmp(reloc->s.name + n - (sizeof end - 1), end) != 0)
+        return false;
+    if (strcmp(reloc->s.name, texture) == 0) {
+        reader->b->asks_textures = true;
+        set_imm32(word, BIN_TEXTURE_BYTES);
+        return true;
+    }
+    fixup->to = BIN_TO_ABSENT;
+    fixup->target = extern_named(reader, reloc->s.name);
+    add_fixup(reader, *fixup);
+    return true;
+}
+
 static bool reloc_code(ElfReader *reader, const Reloc *reloc, RelocKind kind, const BinFunc *f) {
     if (reloc->offset % INST_BYTES || reloc->offset / INST_BYTES >= f->ninsts)
         return bad_reloc(reader, reloc, "its place is no instruction of the function");
@@ -182,6 +201,8 @@ static bool reloc_code(ElfReader *reader, const Reloc *reloc, RelocKind kind, co
         return true;
     case RELOC_SHARED_OFFSET32:
     case RELOC_CONST_OFFSET32:
+        if (fixup.to != BIN_TO_ABSENT && take_table(reader, reloc, word, &fixup))
+            return true;
         if (fixup.to != BIN_TO_ABSENT)
             set_imm32(word, (uint32_t)(reloc->s.value + (uint64_t)reloc->addend));
         return true;

@@ -548,6 +548,26 @@ static PtxStep exec_query(PtxRun *run, PtxThread *thread, const PtxCode *code) {
 }
 BIND_EXEC(txq, exec_query)
 
+/* The numbers are places in PTX's lists: wrap, mirror, clamp_ogl, clamp_to_edge, clamp_to_border; nearest,
+ * linear. */
+static PtxStep exec_mode(PtxRun *run, PtxThread *thread, const PtxCode *code) {
+    PtxTexture as = ptx_texture(code->insn);
+    const SimTexture *texture, *sampler;
+    if (!interp_find_texture(run, thread, code, &as, &texture, &sampler))
+        return STEP_STOP;
+    uint64_t answer = code->insn->sub == SUB_FILTER ? sampler->linear : sampler->normalized;
+    if (code->insn->sub >= SUB_ADDRESS_0 && code->insn->sub <= SUB_ADDRESS_2)
+        switch (sampler->mode[code->insn->sub - SUB_ADDRESS_0]) {
+        case SIM_ADDRESS_WRAP: answer = 0; break;
+        case SIM_ADDRESS_MIRROR: answer = 1; break;
+        case SIM_ADDRESS_CLAMP: answer = 3; break;
+        default: answer = 4; break;
+        }
+    interp_put(thread, code->vec_dst[0], answer);
+    return STEP_GO;
+}
+BIND_EXEC(txq_mode, exec_mode)
+
 static uint64_t is_kind(uint64_t handle, uint64_t b, uint64_t c, const PtxCode *code) {
     (void)b, (void)c;
     return (handle >> 32 & ptx_handle_kind(code->insn->type[0])) != 0;

@@ -258,6 +258,7 @@ typedef struct Run {
     uint32_t shared_base;    /* what lies before, in shared memory, is the system's */
     uint32_t lent_shared;    /* of which LENT_SHARED_BYTES from here on are lent; ~0: nothing */
     uint64_t workspace;      /* its address; 0: the launch is not cooperative */
+    uint64_t texture_table;  /* 0: the code asks for none */
     uint32_t all_shared;     /* bytes with these, where they are behind the block's own */
     uint64_t ticks;          /* clock: warp instructions issued, and time when everybody slept */
     uint64_t slept;          /* part of ticks in which nothing issued */

@@ -374,6 +374,7 @@ static void make_bank0(Run *run) {
     put_clusters(run, bank, base, info->cluster_offset_bytes);
     for (unsigned i = 0; i < SIM_SREG_ENVREGS; i++)
         put32(bank, base, info->envreg_offset_bytes + 4 * i, sim_envreg(run->workspace, i));
+    put_driver64(bank, base, info->texture_table_offset_bytes, run->texture_table);
     put_driver64(bank, base, info->shared_window_offset_bytes, SIM_SHARED_WINDOW);
     put_driver64(bank, base, info->local_window_offset_bytes, SIM_LOCAL_WINDOW);
     put_driver64(bank, base, info->const_window_offset_bytes, SIM_CONST_WINDOW);
@@ -544,6 +545,9 @@ static bool make_memory(Run *run, Diags *d) {
         return false;
     if (run->launch->cooperative && !(run->workspace = simmem_make_workspace(run->mem)))
         return diag(d, (SrcLoc){0}, DIAG_E0515, SIM_WORKSPACE_NAME, "no memory for it");
+    if (binary->asks_textures &&
+        !(run->texture_table = simmem_make_texture_table(run->mem, BIN_TEXTURE_BYTES)))
+        return diag(d, (SrcLoc){0}, DIAG_E0515, SIM_TEXTURE_TABLE_NAME, "no memory for it");
     uint8_t *bank4 = arena_alloc(&run->arena, binary->const_bank4_bytes + 16u);
     if (binary->const_bank4_bytes)
         memcpy(bank4, binary->const_bank4, binary->const_bank4_bytes);

@@ -90,6 +90,42 @@ for target in sm_75 sm_90; do
     "$heddle" compile many.ptx -t $target -o own.cubin && "$heddle" validate many.ptx own.cubin --launch many.json > out 2>&1 ||
         fail "levels for $target: $(tail -1 out)"
 done
+# how a texture is read: ptxas's code looks into a table of the driver, which the machine lays; own code does not. The numbers
+# are places in the lists of PTX ISA 5.3 (wrap, mirror, clamp_ogl, clamp_to_edge, clamp_to_border; nearest, linear)
+cat > modes.ptx << 'END'
+.version 7.0
+.target sm_75
+.address_size 64
+.global .texref wrapped;
+.visible .entry modes(.param .u64 seen, .param .u64 out) {
+.reg .b64 %d<3>; .reg .b32 %r<9>;
+ld.param.u64 %d1, [seen]; ld.param.u64 %d2, [out];
+txq.addr_mode_0.b32 %r0, [%d1]; txq.addr_mode_1.b32 %r1, [%d1]; txq.addr_mode_2.b32 %r2, [%d1];
+txq.filter_mode.b32 %r3, [%d1]; txq.normalized_coords.b32 %r4, [%d1];
+txq.addr_mode_0.b32 %r5, [wrapped]; txq.addr_mode_1.b32 %r6, [wrapped];
+txq.filter_mode.b32 %r7, [wrapped]; txq.normalized_coords.b32 %r8, [wrapped];
+st.global.v4.u32 [%d2], {%r0, %r1, %r2, %r3}; st.global.v4.u32 [%d2+16], {%r4, %r5, %r6, %r7};
+st.global.u32 [%d2+32], %r8;
+ret; }
+END
+echo '{"buffers": {"b": {"type": "f32", "count": 16}, "o": {"type": "u32", "count": 9}}, "textures": {
+"t": {"buffer": "b", "size": [4, 2, 2], "texel": "f32", "filter": "linear", "normalized": true, "address": ["mirror", "border", "wrap"]},
+"wrapped": {"buffer": "b", "size": [4, 4], "texel": "f32", "normalized": true, "address": ["wrap", "clamp"]}},
+"launches": [{"grid": [1], "block": [1], "args": ["tex:t", "o"]}], "checks": [{"buffer": "o", "values": [1, 4, 0, 1, 1, 0, 3, 0, 1]}]}' > modes.json
+"$heddle" run modes.ptx --launch modes.json --engine ptx > out 2>&1 || fail "modes: $(tail -1 out)"
+"$heddle" compile modes.ptx -t sm_90 -o own.cubin > out 2>&1 && fail "modes are compiled"
+grep -q 'a table of the driver has it' out || fail "modes are refused without a reason: $(tail -1 out)"
+for sm in 75 80 86 89 90; do
+    [ -n "$ptxas" ] && [ -x "$ptxas" ] || continue
+    sed "s/^.target sm_75/.target sm_$sm/; s/^.version 7../.version 8.0/" modes.ptx > theirs.ptx
+    "$ptxas" -arch sm_$sm theirs.ptx -o theirs.cubin > out 2>&1 || continue
+    "$heddle" validate theirs.ptx theirs.cubin --launch modes.json > out 2>&1 || fail "modes by ptxas for sm_$sm: $(tail -1 out)"
+    # of surfaces nothing is in a table: such code is refused, not run with an entry of no bytes
+    sed 's/txq.addr_mode_0.b32 %r0/suq.channel_order.b32 %r0/; s/, \[wrapped\]/, [%d1]/g' theirs.ptx > surfaces.ptx
+    "$ptxas" -arch sm_$sm surfaces.ptx -o theirs.cubin > out 2>&1 || continue
+    "$heddle" run theirs.cubin --launch modes.json > out 2>&1 && fail "formats of surfaces, sm_$sm: run"
+    grep -q 'nv.surfrefDescSize' out || fail "formats of surfaces, sm_$sm: $(tail -1 out)"
+done
 # no place and no level is RZ: of TXQ that is an illegal instruction on a card
 cat > zero.ptx << 'END'
 .version 7.0
