@@ -501,9 +501,11 @@ static bool is_address(const Inst *i, unsigned k) {
     return false;
 }
 
-/* The same of two or four words: zero; an f64 number whose lower half is zero; neighbours in a bank. */
+/* The same of two or four words: zero; an f64 number whose lower half is zero; neighbours in a bank. Of four
+ * words ptxas has RZ in stores alone: the first factor of HMMA is in registers there, zero or not. */
 static Operand as_constant_words(const Fold *fold, const Inst *i, unsigned k, Operand o) {
-    bool zero = isa_traits(i->op)->zero == ISA_ZERO_RZ;
+    const OpTraits *traits = isa_traits(i->op);
+    bool zero = traits->zero == ISA_ZERO_RZ && (o.count == 2 || traits->effects == ISA_EFFECT_WRITE);
     if (o.mods || o.file != RF_R || is_address(i, k))
         return (Operand){0};
     Operand w[4] = {0};
