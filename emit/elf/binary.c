@@ -17,14 +17,14 @@ Binary *binary_read(const char *path, const void *image, size_t size_bytes, Diag
 
 /* Decoding takes longer than most of what is done with the result, and short launches of the same code come
  * by the thousand. What can be seen of it never changes, and edited words differ from those that are kept. */
-struct BinDecoded {
+struct BinDecodedPiece {
     uint64_t words[BIN_DECODED_INSTS][2];
     MachInst insts[BIN_DECODED_INSTS];
     bool is_known[BIN_DECODED_INSTS];
 };
 
-static struct BinDecoded *decode_from(const Binary *binary, const uint64_t (*code)[2], uint32_t first) {
-    struct BinDecoded *decoded = mem_zeroed(1, sizeof *decoded);
+static struct BinDecodedPiece *decode_from(const Binary *binary, const uint64_t (*code)[2], uint32_t first) {
+    struct BinDecodedPiece *decoded = mem_zeroed(1, sizeof *decoded);
     uint32_t left = binary->ncode - first, n = left < BIN_DECODED_INSTS ? left : BIN_DECODED_INSTS;
     char error[ISA_ERROR_BYTES];
     memcpy(decoded->words, code + first, n * sizeof *code);
@@ -34,34 +34,51 @@ static struct BinDecoded *decode_from(const Binary *binary, const uint64_t (*cod
 }
 
 /* What there is of the instruction's neighbourhood, which is decoded if nobody has. */
-static const struct BinDecoded *decoded_at(const Binary *binary, const uint64_t (*code)[2], uint32_t index) {
-    struct BinDecoded **place = &binary->decoded[index / BIN_DECODED_INSTS];
-    struct BinDecoded *there = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+static const struct BinDecodedPiece *decoded_at(const Binary *binary, const uint64_t (*code)[2],
+                                                uint32_t index) {
+    struct BinDecodedPiece **place = &binary->decoded->piece[index / BIN_DECODED_INSTS];
+    struct BinDecodedPiece *there = __atomic_load_n(place, __ATOMIC_ACQUIRE);
     if (there)
         return there;
-    struct BinDecoded *made = decode_from(binary, code, index - index % BIN_DECODED_INSTS);
+    struct BinDecodedPiece *made = decode_from(binary, code, index - index % BIN_DECODED_INSTS);
     if (!__atomic_compare_exchange_n(place, &there, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         mem_free(made); /* another thread has */
         return there;
     }
-    scope_unguard(made); /* it lives as long as the binary */
+    scope_unguard(made); /* it lives as long as the binary, whatever becomes of the work that asks */
     return made;
 }
 
 const MachInst *binary_inst(const Binary *binary, const uint64_t (*code)[2], uint32_t index, MachInst *room,
                             char error[ISA_ERROR_BYTES]) {
     uint32_t i = index % BIN_DECODED_INSTS;
-    const struct BinDecoded *decoded = binary->decoded ? decoded_at(binary, code, index) : NULL;
+    const struct BinDecodedPiece *decoded = binary->decoded ? decoded_at(binary, code, index) : NULL;
     if (decoded && decoded->is_known[i] && memcmp(decoded->words[i], code[index], sizeof *code) == 0)
         return &decoded->insts[i];
     return isa_decode(binary->target, code[index], room, error) ? room : NULL;
 }
 
+static void free_pieces(void *object) {
+    BinDecoded *decoded = object;
+    for (uint32_t i = 0; i < decoded->n; i++)
+        mem_free(decoded->piece[i]);
+}
+
+void binary_keep_decoded(Binary *binary) {
+    BinDecoded *decoded = ARENA_NEW(&binary->arena, BinDecoded);
+    decoded->n = binary->ncode / BIN_DECODED_INSTS + 1;
+    decoded->piece = ARENA_ARRAY(&binary->arena, struct BinDecodedPiece *, decoded->n);
+    scope_guard(decoded, free_pieces); /* no scope holds the pieces, which may be of another one's work */
+    binary->decoded = decoded;
+}
+
 void binary_free(Binary *binary) {
     if (!binary)
         return;
-    for (uint32_t i = 0; binary->decoded && i < binary->ncode; i += BIN_DECODED_INSTS)
-        mem_free(binary->decoded[i / BIN_DECODED_INSTS]);
+    if (binary->decoded) {
+        scope_unguard(binary->decoded);
+        free_pieces(binary->decoded);
+    }
     arena_free(&binary->arena);
     mem_free(binary);
 }

@@ -134,9 +134,13 @@ typedef struct {
     const char *ptx_name; /* name of the PTX file it was made from, or NULL */
     const char *ptx_text; /* text kept in the file, or NULL */
     size_t ptx_text_bytes;
-    struct BinDecoded **decoded; /* what binary_inst keeps, BIN_DECODED_INSTS in each; NULL: nothing */
+    struct BinDecoded *decoded; /* what binary_inst keeps; NULL: nothing */
 } Binary;
 enum { BIN_DECODED_INSTS = 64 };
+typedef struct BinDecoded { /* pieces of BIN_DECODED_INSTS instructions, NULL until somebody asks */
+    uint32_t n;
+    struct BinDecodedPiece **piece;
+} BinDecoded;
 
 /* Read an ELF image. Every offset, size and index is checked: a damaged file is an E04xx diagnostic with
  * the position, never a crash. Returns NULL on error. */
@@ -149,6 +153,8 @@ const BinFunc *binary_find(const Binary *binary, const char *name);
 const BinFunc *binary_func_at(const Binary *binary, uint64_t address);
 /* "k.cu:12", where an instruction's `.loc` says so, else "". `loc` may be NULL. */
 void binary_source(const Binary *binary, const BinLoc *loc, char *out, size_t out_bytes);
+/* From now on binary_inst keeps what it decodes of the code, which has its length now. */
+void binary_keep_decoded(Binary *binary);
 /* The instruction code[index], decoded once for all who ask: from any thread, at any time.
  *   code  Binary.code, or a copy of it with addresses filled in
  *   room  takes it if its words are not those that were there when they were first asked for

@@ -94,7 +94,7 @@ static bool find_functions(ElfReader *reader) {
     binary->code_base = CODE_BASE;
     binary->ncode = (uint32_t)(total / INST_BYTES);
     binary->code = arena_alloc(&binary->arena, total);
-    binary->decoded = ARENA_ARRAY(&binary->arena, struct BinDecoded *, binary->ncode / BIN_DECODED_INSTS + 1);
+    binary_keep_decoded(binary);
     uint64_t pos = 0;
     for (uint32_t i = 1; i < reader->e->sections.n; i++) {
         if (!reader->func_of[i])

@@ -302,7 +302,7 @@ static void narrow(Addresses *s, BlockId b, unsigned at) {
     InstId id = ir_inst_new(f, OT_IMAD, isa_num_dst(OT_IMAD), isa_num_src(OT_IMAD));
     for (unsigned k = 0; k < sizeof src / sizeof src[0]; k++)
         ir_set_src(f, id, k, src[k]);
-    ir_set_dst(f, id, 0, ir_val(f, to));
+    *ir_dst(f, ir_inst(f, id), 0) = ir_val(f, to); /* made by the old one until this is taken */
     ir_inst(f, id)->mods = mods;
     ir_inst(f, id)->loc = loc;
     if (!opt_selectable(f, ir_inst(f, id)))

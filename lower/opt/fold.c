@@ -501,14 +501,13 @@ static bool is_address(const Inst *i, unsigned k) {
     return false;
 }
 
-/* The same of two or four words: zero; an f64 number whose lower half is zero; neighbours in a bank. Of four
- * words ptxas has RZ in stores alone: the first factor of HMMA is in registers there, zero or not. */
+/* The same of two or four words (zeros; of stores alone: ptxas has no HMMA of RZ), f64 numbers, a bank's. */
 static Operand as_constant_words(const Fold *fold, const Inst *i, unsigned k, Operand o) {
     const OpTraits *traits = isa_traits(i->op);
     bool zero = traits->zero == ISA_ZERO_RZ && (o.count == 2 || traits->effects == ISA_EFFECT_WRITE);
-    if (o.mods || o.file != RF_R || is_address(i, k))
-        return (Operand){0};
     Operand w[4] = {0};
+    if (o.mods || o.file != RF_R || is_address(i, k))
+        return w[0];
     for (unsigned c = 0; c < o.count; c++) {
         w[c] = fold->known[same_as(fold, ir_operand_value(fold->f, o, c).i)];
         zero = zero && w[c].kind == OPK_IMM && !w[c].value;
@@ -601,8 +600,7 @@ static const Inst *defined_by(const Fold *fold, uint32_t v, unsigned op) {
     return i && i->op == op && op_is_always(i->guard) ? i : NULL;
 }
 
-/* A mask of what another mask has let through, which takes no bit away that this one keeps: (x & 0xffff) &
- * 0xff. */
+/* A mask of what another mask has let through, none of whose bits it takes away: (x & 0xffff) & 0xff. */
 static void fold_mask(Fold *fold, InstId id) {
     Inst *i = ir_inst(fold->f, id);
     uint32_t keeps, inner_keeps;

@@ -52,10 +52,10 @@ kernel doubles 'MOV R[0-9]+, RZ' "mov.f64 %d, 0d0000000000000000;
     MORE: ld.global.f64 %e, [%a]; fma.rn.f64 %d, %e, %e, %d; $more st.global.f64 [%b], %d;"
 kernel flags 'ISETP\.NE\S* P[0-6], PT, R[0-9]+, 0x5' "setp.ne.u32 %q, %n, %n;
     MORE: ld.global.u32 %x, [%a]; setp.eq.or.u32 %q, %x, %n, %q; $more selp.u32 %y, 3, 4, %q; st.global.u32 [%b], %y;"
-kernel tiles 'STS \[R[0-9]+\], RZ' "mov.u32 %s, tile; mad.lo.u32 %s, %i, 4, %s; mov.u32 %y, 0; st.shared.u32 [%s], %y; bar.sync 0;
+kernel tiles 'STS \[[^]]+\], RZ' "mov.u32 %s, tile; mad.lo.u32 %s, %i, 4, %s; mov.u32 %y, 0; st.shared.u32 [%s], %y; bar.sync 0;
     and.b32 %x, %i, 31; mov.u32 %s, tile; mad.lo.u32 %s, %x, 4, %s; red.shared.add.u32 [%s], %n; bar.sync 0;
     ld.shared.u32 %y, [%s]; st.global.u32 [%b], %y;"
-kernel frames 'STL \[[^]]+\], RZ' "mov.u32 %y, 0; st.local.u32 [own], %y; st.local.u32 [own+4], %y; st.local.u32 [own+8], %y;
+kernel frames 'STL\S* \[[^]]+\], RZ' "mov.u32 %y, 0; st.local.u32 [own], %y; st.local.u32 [own+4], %y; st.local.u32 [own+8], %y;
     MORE: mul.hi.u32 %x, %n, 0x60000000; and.b32 %x, %x, 1; shl.b32 %x, %x, 2; mov.u32 %s, own; add.u32 %s, %s, %x; ld.local.u32 %x, [%s]; add.u32 %x, %x, %n; st.local.u32 [%s], %x; $more
     ld.local.u32 %x, [own]; ld.local.u32 %y, [own+4]; ld.local.u32 %s, [own+8]; mad.lo.u32 %x, %y, 7, %x; add.u32 %x, %x, %s; st.global.u32 [%b], %x;"
 kernel pieces 'ST\.E\S* \[[^]]+\], RZ' "{ .param .b64 n; .param .b64 r; st.param.b64 [n], 16; call (r), malloc, (n); ld.param.b64 %o, [r]; }
@@ -66,9 +66,9 @@ kernel unused 'MOV R[0-9]+, RZ' "ld.shared.u32 %x, [tile+4]; and.b32 %x, %x, 0; 
     selp.u32 %y, 1, 2, %q; min.u32 %y, %y, 1; or.b32 %y, %y, %x; add.u32 %y, %y, %s; mul.f32 %f, %f, %g; mov.u32 %s, 0;
     MORE: ld.global.u32 %x, [%a]; add.u32 %s, %s, %x; $more add.u32 %y, %y, %s; st.global.u32 [%b], %y;"
 # A register that nobody wrote before: zero as long as the policy says so.
-"$heddle" compile tiles.ptx -t sm_80 -o right.cubin && "$heddle" disasm --sections right.cubin | sed -E 's#(\*/ +)STS \[R[0-9]+\], RZ ;#\1NOP ;#' >wrong.sass
+"$heddle" compile tiles.ptx -t sm_80 -o right.cubin && "$heddle" disasm --sections right.cubin | sed -E 's#(\*/ +)STS \[[^]]+\], RZ ;#\1NOP ;#' >wrong.sass
 "$heddle" asm wrong.sass -o wrong.cubin && "$heddle" validate tiles.ptx wrong.cubin --launch auto --policy=unwritten=zero >out 2>&1 ||
     { echo "FAILED: tiles: differs though shared memory is zero"; cat out; failed=1; }
 echo "$lost lost zeros"
-[ "$lost" -gt 35 ] || failed=1
+[ "$lost" -gt 32 ] || failed=1
 exit $failed

@@ -57,6 +57,18 @@ static void test_local(void **state) {
     unload(&l);
 }
 
+/* sm_75 has no IMAD with an addend in a constant bank beside a number: the product stays, and all it makes.
+ */
+static void test_not_taken(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l, "bb1: preds() succs()\n  %r1 = S2R SR[tid.x]\n"
+             "  [%r2 %r3], _ = IMAD_WIDE %r1, 0x10, c[0x0][0x18], !PT\n  STS %r2, _, 0x0, %r1\n  EXIT _\n");
+    assert_true(pass_address(l.f, &l.d));
+    expect(&l, "[%r2 %r3], _ = IMAD_WIDE", NULL);
+    unload(&l);
+}
+
 /* What only the high word of an addend was computed from goes with it, however long the chain. */
 static void test_chain(void **state) {
     enum { LINKS = 200000, LINE = 64 };
@@ -83,6 +95,6 @@ static void test_chain(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_shared), cmocka_unit_test(test_local),
-                                       cmocka_unit_test(test_chain)};
+                                       cmocka_unit_test(test_not_taken), cmocka_unit_test(test_chain)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,7 +163,7 @@ for page in [top / "README.md", top / "bench/README.md", *sorted((top / "docs").
         for name in re.findall(r"`([a-z][\w-]*/[\w./*{},-]+)`", text):
             choice = re.search(r"\{([^}]*)\}", name)
             for path in [name.replace(choice[0], one) for one in choice[1].split(",")] if choice else [name]:
-                if (top / path.split("/")[0]).is_dir() and not re.search(r"[A-Z]{4}", path):
+                if (top / path.split("/")[0]).is_dir() and not path.startswith("build") and not re.search(r"[A-Z]{4}", path):
                     named += 1
                     if not list(top.glob(path)) and not list(top.glob(path + ".c")):
                         errors.append(f"{page.relative_to(top)}:{line}: there is no {path}")
