@@ -340,10 +340,10 @@ uint8_t *interp_memory(PtxRun *run, PtxThread *thread, const PtxCode *c, unsigne
 bool interp_local_reserve(PtxRun *run, PtxThread *thread, uint32_t top, uint32_t gap_bytes);
 PtxStep interp_enter(PtxRun *run, PtxThread *thread, PtxProc *proc, const PtxCode *call); /* push a frame */
 
-/* Change a decoded function to what PtxRunOptions.fuse and .approx ask for (sim/interp/latitude.c). */
 /* Of a float quotient of .full, or of .approx: *a becomes its dividend, *b the reciprocal of its divisor,
  * both scaled as they are multiplied. `code`: a statement with the quotient's .ftz. */
 void interp_quotient(bool full, uint64_t *a, uint64_t *b, const PtxCode *code);
+/* Change a decoded function to what PtxRunOptions.fuse and .approx ask for (sim/interp/latitude.c). */
 void interp_take_latitude(PtxRun *run, PtxProc *proc);
 
 /* Contents that nobody wrote (sim/interp/unwritten.c): of memory, of a frame's registers, of what malloc

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "check/validate/judge/judge.h"
 #include "tests/fuzz/fuzz.h"
-#include "tools/work/driver.h"
+#include "tools/jobs/driver.h"
 
 enum { THREADS = 48, WORDS = 512, MAX_PARAMS = 16, PTX_BUDGET = 20000, MACHINE_BUDGET = 1 << 17 };
 

@@ -3,7 +3,7 @@
 #include "check/static/check.h"
 #include "emit/text/asm.h"
 #include "tests/fuzz/fuzz.h"
-#include "tools/work/driver.h"
+#include "tools/jobs/driver.h"
 
 static void text_form(const Compilation *compiled, Diags *diags) {
     char *text;

@@ -57,8 +57,7 @@ static void test_local(void **state) {
     unload(&l);
 }
 
-/* sm_75 has no IMAD with an addend in a constant bank beside a number: the product stays, and all it makes.
- */
+/* No IMAD has an addend in a constant bank beside a number: the product stays, and makes what it made. */
 static void test_not_taken(void **state) {
     (void)state;
     Loaded l;

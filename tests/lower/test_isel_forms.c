@@ -12,7 +12,7 @@
 #include "base/rng.h"
 #include "base/file.h"
 #include "check/validate/compare/diff.h"
-#include "tools/work/driver.h"
+#include "tools/jobs/driver.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -529,7 +529,6 @@ static void test_of_ptxas(void **state) {
     remove(folder);
 }
 
-/* What is not done is refused by its name, and what no warp group does is a trap in both executions. */
 /* Sums that begin with zeros in registers stay in them: none is RZ, which a product that adds has not. */
 static void test_from_zeros(void **state) {
     (void)state;
@@ -557,6 +556,7 @@ static void test_from_zeros(void **state) {
     }
 }
 
+/* What is not done is refused by its name, and what no warp group does is a trap in both executions. */
 static void test_refused(void **state) {
     (void)state;
     static Data data;

@@ -14,7 +14,7 @@
 #include "base/rng.h"
 #include "check/validate/compare/diff.h"
 #include "check/validate/plan/edges.h"
-#include "tools/work/driver.h"
+#include "tools/jobs/driver.h"
 #include "tests/part.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -18,7 +18,7 @@
 #include "emit/elf/binary.h"
 #include "sim/machine/machine.h"
 #include "tests/part.h"
-#include "tools/work/driver.h"
+#include "tools/jobs/driver.h"
 #include <fenv.h>
 #include <inttypes.h>
 #include <math.h>

@@ -20,7 +20,7 @@
 #include "host.h"
 #include "sim/interp/interp.h"
 #include "sim/machine/machine.h"
-#include "tools/work/driver.h"
+#include "tools/jobs/driver.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

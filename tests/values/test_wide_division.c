@@ -11,7 +11,7 @@
 #include "base/rng.h"
 #include "emit/elf/binary.h"
 #include "sim/machine/machine.h"
-#include "tools/work/driver.h"
+#include "tools/jobs/driver.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

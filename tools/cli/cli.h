@@ -11,7 +11,7 @@
 #include "emit/text/asm.h"
 #include "frontend/llvm/llvm_ir.h"
 #include "sim/machine/machine.h"
-#include "tools/work/driver.h"
+#include "tools/jobs/driver.h"
 #include <argp.h>
 #include <cjson/cJSON.h>
 

@@ -10,7 +10,7 @@
 #include "frontend/named.h"
 #include "isa/machine/occupancy.h"
 #include "tools/cli/cli.h"
-#include "tools/work/report.h"
+#include "tools/jobs/report.h"
 #include "tools/commands/written.h"
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "check/static/check.h"
 #include "isa/isa.h"
 #include "tools/cli/cli.h"
-#include "tools/work/explain.h"
+#include "tools/jobs/explain.h"
 #include <string.h>
 
 static const struct {

@@ -9,7 +9,7 @@
 #include "frontend/named.h"
 #include "tools/cli/cli.h"
 #include "tools/commands/cmd_report.h"
-#include "tools/work/report.h"
+#include "tools/jobs/report.h"
 #include <string.h>
 
 /* Is the code of every function what the compilation made now? Then its decisions are the file's. */

@@ -2,8 +2,8 @@
 #include "base/file.h"
 #include "base/scope.h"
 #include "tools/commands/cmd_report.h"
-#include "tools/work/page_job.h"
-#include "tools/work/report.h"
+#include "tools/jobs/page_job.h"
+#include "tools/jobs/report.h"
 #include <string.h>
 
 static bool write_page(Settings *settings, const PageJob *job, uint32_t kernel, const char *path) {

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "heddle.h"
 #include "tools/library/api.h"
-#include "tools/work/explain.h"
+#include "tools/jobs/explain.h"
 #include "base/scope.h"
 #include "check/prove/prove.h"
 #include "check/static/check.h"
@@ -14,7 +14,7 @@
 #include "frontend/link.h"
 #include "frontend/llvm/llvm_ir.h"
 #include "sim/machine/policy.h"
-#include "tools/work/driver.h"
+#include "tools/jobs/driver.h"
 #include <stdlib.h>
 #include <string.h>
 

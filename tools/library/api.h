@@ -9,7 +9,7 @@
 #include "emit/elf/binary.h"
 #include "frontend/ast.h"
 #include "sim/launch.h"
-#include "tools/work/driver.h"
+#include "tools/jobs/driver.h"
 
 struct HdModule {
     HdContext *context;

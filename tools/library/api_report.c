@@ -3,8 +3,8 @@
 #include "tools/library/api.h"
 #include "base/demangle.h"
 #include "base/scope.h"
-#include "tools/work/page_job.h"
-#include "tools/work/report.h"
+#include "tools/jobs/page_job.h"
+#include "tools/jobs/report.h"
 #include <string.h>
 
 typedef struct {

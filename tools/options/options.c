@@ -6,7 +6,7 @@
 #include "tools/cli/option_keys.h"
 #include "tools/options/option_values.h"
 #include "tools/commands/makers.h"
-#include "tools/work/report.h"
+#include "tools/jobs/report.h"
 #include "sim/machine/policy.h"
 #include <ctype.h>
 #include <stdlib.h>

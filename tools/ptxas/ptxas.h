@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_TOOLS_PTXAS_H
 #define HEDDLE_TOOLS_PTXAS_H
-#include "tools/work/driver.h"
+#include "tools/jobs/driver.h"
 
 enum { PTXAS_FAILED = 255 }; /* exit status of every error */
 

@@ -22,7 +22,7 @@
 #include "check/prove/prove.h"
 #include "check/validate/compare/diff.h"
 #include "frontend/gates.h"
-#include "tools/work/driver.h"
+#include "tools/jobs/driver.h"
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>

@@ -10,7 +10,7 @@
 #include "check/prove/prove.h"
 #include "frontend/gates.h"
 #include "tests/part.h"
-#include "tools/work/driver.h"
+#include "tools/jobs/driver.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -12,7 +12,7 @@
 #include "check/fuzz/internal.h"
 #include "emit/elf/image.h"
 #include "sim/machine/machine.h"
-#include "tools/work/driver.h"
+#include "tools/jobs/driver.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "tools/work/driver.h"
+#include "tools/jobs/driver.h"
 #include <libelf.h>
 #include <stdio.h>
 #include <string.h>

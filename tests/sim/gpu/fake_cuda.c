@@ -9,7 +9,7 @@
 #include "sim/gpu/driver.h"
 #include "sim/machine/machine.h"
 #include "sim/tensormap.h"
-#include "tools/work/driver.h"
+#include "tools/jobs/driver.h"
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: MIT */
 #include "emit/elf/binary.h"
 #include "sim/machine/machine.h"
-#include "tools/work/driver.h"
+#include "tools/jobs/driver.h"
 #include <stdio.h>
 #include <string.h>
 

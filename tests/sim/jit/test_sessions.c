@@ -5,7 +5,7 @@
 #include "emit/elf/binary.h"
 #include "sim/machine/machine.h"
 #include "sim/machine/policy.h"
-#include "tools/work/driver.h"
+#include "tools/jobs/driver.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

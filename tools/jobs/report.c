@@ -1,7 +1,7 @@
 /* What predication and reconvergence insertion did, branch by branch: as a table (compile -v, report), as
  * JSON (report --json), and as comments in the assembly text that compile prints.
  * SPDX-License-Identifier: MIT */
-#include "tools/work/report.h"
+#include "tools/jobs/report.h"
 #include "base/json.h"
 #include "frontend/profile.h"
 #include <stdlib.h>

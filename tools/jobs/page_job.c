@@ -1,6 +1,6 @@
 /* The page of one kernel: see page_job.h. Its launches are run here, and the lines of the source read.
  * SPDX-License-Identifier: MIT */
-#include "tools/work/page_job.h"
+#include "tools/jobs/page_job.h"
 #include "base/file.h"
 #include "check/picture/page.h"
 #include "check/validate/search/auto_launch.h"

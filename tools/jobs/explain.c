@@ -1,6 +1,6 @@
 /* What names mean, and lists from the tables: see explain.h.
  * SPDX-License-Identifier: MIT */
-#include "tools/work/explain.h"
+#include "tools/jobs/explain.h"
 #include "base/diag.h"
 #include "base/json.h"
 #include "base/scope.h"
@@ -45,7 +45,7 @@ static const struct {
     const char *name, *summary, *text;
 } operation_texts[] = {
 #define OPERATION(name, summary, text) {#name, summary, text},
-#include "tools/work/operations.def"
+#include "tools/jobs/operations.def"
 #undef OPERATION
 };
 

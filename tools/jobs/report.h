@@ -3,7 +3,7 @@
 #ifndef HEDDLE_TOOLS_REPORT_H
 #define HEDDLE_TOOLS_REPORT_H
 #include "base/json.h"
-#include "tools/work/driver.h"
+#include "tools/jobs/driver.h"
 #include <stdio.h>
 
 void report_table(const Compilation *compilation, FILE *out);

@@ -1,6 +1,6 @@
 /* PTX module to ELF image: see driver.h.
  * SPDX-License-Identifier: MIT */
-#include "tools/work/driver.h"
+#include "tools/jobs/driver.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/scope.h"
