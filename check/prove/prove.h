@@ -30,6 +30,7 @@ typedef struct {
                               8 */
     double total_seconds;  /* CPU time of one module, 0 = no limit; what is left counts as unknown */
     uint32_t max_terms;    /* that one function may make; 0 = 4 million. What is left counts as unknown */
+    uint64_t max_steps;    /* of diagrams, that one region may take; 0 = 4 million. Likewise */
     size_t max_bytes;      /* of terms and states of one function; 0 = 512 MiB */
     bool no_launches;      /* look for no launch that shows a difference: nothing is refuted by a run */
     const char
@@ -41,9 +42,13 @@ typedef struct {
      * any. */
     bool only_whether;
     const char *first;
+    /* What one proof may leave for the next ones, of whatever files: Z3 and what it said. NULL: nothing. */
+    struct ProveKept *kept;
     void (*progress)(void *user, const char *func, uint32_t done, uint32_t total);
     void *user;
 } ProveOptions;
+struct ProveKept *prove_kept_new(void);
+void prove_kept_free(struct ProveKept *kept);
 
 typedef struct {      /* one lane's value in a counterexample */
     const char *what; /* "%r3" or "R7" or "load of 4 bytes" */

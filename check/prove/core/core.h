@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_CHECK_PROVE_CORE_H
 #define HEDDLE_CHECK_PROVE_CORE_H
+#include "check/prove/lane/answers.h"
 #include "check/prove/lane/internal.h"
 #include "ir/graph.h"
 #include "check/static/check.h"
@@ -75,15 +76,10 @@ typedef struct {
     Arena arena; /* of the last run that was made to find the relation, and its edges */
 } Cut;
 
-typedef struct { /* what Z3 said */
-    Term *cond, *x, *y;
-    bool valid;
-    ProveStatus how;
-} Answer;
-
-typedef struct { /* Z3, opened for the first question */
+typedef struct ProveKept { /* Z3, opened for the first question, and what it said */
     struct ProveZ3 *z3;
     bool opened;
+    ProveAnswers answers;
 } ProveSolver;
 
 /* The inferred launches of the kernels above a function, each tried once. */
@@ -111,7 +107,6 @@ typedef struct { /* of all functions of a module: see check/prove/core/masks.c *
 
 typedef struct {
     Prover p;
-    VEC(Answer) answers;
     VEC(Cut) cuts;
     uint32_t *cut_of; /* by machine block: cut + 1 */
     bool *mach_stop, *ptx_stop;
@@ -184,8 +179,6 @@ void prove_core_run_once(Core *core, Cut *cut);
 void prove_core_run_ptx(Core *core, Cut *cut, const bool *stop);
 void prove_core_run(Core *core, Cut *cut);   /* both sides, until their exits fit together */
 void prove_core_edges(Core *core, Cut *cut); /* from the exits */
-bool prove_core_z3(Core *core, Term *cond, Term *term, Term *y, ProveReport *report, ProveStatus *how,
-                   double *slowest);
 void prove_judge(Core *core, ProveReport *report, ProveFunc *out); /* what each region shows */
 /* Has the function used up what it may; why, or NULL. */
 const char *prove_core_exhausted(const Core *core);

@@ -39,6 +39,62 @@ static uint64_t counterexample(Judge *judge, Term *cond, Term *x, Term *y) {
     return 0;
 }
 
+struct ProveZ3 *prove_core_solver(Core *core) {
+    if (!core->solver->opened) {
+        core->solver->opened = true;
+        core->solver->z3 = prove_z3_open();
+    }
+    return core->solver->z3;
+}
+
+/* Z3's answer; with operations uninterpreted first, then as they are. Nothing is remembered of a question
+ * that the function's deadline cut short. */
+static ProveAnswer ask_z3(Core *core, const Judge *judge, Term *cond, Term *x, Term *y, double limit) {
+    ProveAnswer answer = {.seconds = limit};
+    for (unsigned bits = 0; bits < 2 && !answer.valid; bits++) {
+        double begin = clock_cpu_seconds(), left = core->deadline > 0 ? core->deadline - begin : limit;
+        if (left <= 0) {
+            answer.seconds = 0;
+            break;
+        }
+        double most = bits ? limit : 1 < limit ? 1 : limit;
+        if (left < most)
+            answer.seconds = 0;
+        ZqResult said =
+            prove_z3_equal(core->solver->z3, &core->p.ts, cond, x, y, bits, most < left ? most : left);
+        double took = clock_cpu_seconds() - begin;
+        judge->report->queries++;
+        if (took > judge->report->slowest_query)
+            judge->report->slowest_query = took;
+        if (took > judge->out->slowest_query)
+            judge->out->slowest_query = took;
+        answer.valid = said == ZQ_VALID;
+        answer.how = bits ? PROVE_BITS : PROVE_UF;
+        if (said == ZQ_INVALID && bits)
+            break;
+    }
+    return answer;
+}
+
+static ProveAnswer answer_of(Judge *judge, Term *cond, Term *x, Term *y) {
+    Core *core = judge->core;
+    double limit = core->p.opt->query_seconds > 0 ? core->p.opt->query_seconds : 9; /* and starting it */
+    if (x->width == 0 || !prove_core_solver(core))
+        return (ProveAnswer){0};
+    ProveQuestion question = prove_question(&core->p.ts, cond, x, y);
+    const ProveAnswer *known = prove_answers_find(&core->solver->answers, &question);
+    ProveAnswer answer;
+    if (known && (known->valid || known->seconds >= limit)) {
+        answer = *known;
+    } else {
+        answer = ask_z3(core, judge, cond, x, y, limit);
+        if (answer.valid || answer.seconds > 0)
+            prove_answers_add(&core->solver->answers, &question, answer);
+    }
+    prove_question_free(&question);
+    return answer;
+}
+
 /* x == y wherever cond holds; the verdict goes into the region. */
 bool prove_judge_equal(Judge *judge, Term *cond, Term *x, Term *y, const char *what, uint32_t ptx_at,
                        uint32_t mach_at) {
@@ -60,61 +116,16 @@ bool prove_judge_equal(Judge *judge, Term *cond, Term *x, Term *y, const char *w
         prove_judge_refute(judge, seed, cond, x, y, what, ptx_at, mach_at);
         return false;
     }
-    ProveStatus how;
     if (judge->concrete_only || judge->out->status == PROVE_UNKNOWN) /* it will not be proved any more */
         return false;
-    if (prove_core_z3(core, cond, x, y, judge->report, &how, &judge->out->slowest_query)) {
-        if (how > judge->out->status)
-            judge->out->status = how;
+    ProveAnswer answer = answer_of(judge, cond, x, y);
+    if (answer.valid) {
+        if (answer.how > judge->out->status)
+            judge->out->status = answer.how;
         return true;
     }
     prove_judge_candidate(judge, what, ptx_at, mach_at);
     return false;
-}
-
-struct ProveZ3 *prove_core_solver(Core *core) {
-    if (!core->solver->opened) {
-        core->solver->opened = true;
-        core->solver->z3 = prove_z3_open();
-    }
-    return core->solver->z3;
-}
-
-bool prove_core_z3(Core *core, Term *cond, Term *term, Term *y, ProveReport *report, ProveStatus *how,
-                   double *slowest) {
-    double limit = core->p.opt->query_seconds > 0 ? core->p.opt->query_seconds : 9; /* and starting it */
-    if (term->width == 0)
-        return false;
-    for (unsigned k = 0; k < core->answers.n; k++)
-        if (core->answers.at[k].cond == cond && core->answers.at[k].x == term && core->answers.at[k].y == y) {
-            *how = core->answers.at[k].how;
-            return core->answers.at[k].valid;
-        }
-    bool valid = false;
-    if (!prove_core_solver(core))
-        return false;
-    for (unsigned bits = 0; bits < 2 && !valid; bits++) {
-        double begin = clock_cpu_seconds(), left = core->deadline > 0 ? core->deadline - begin : limit;
-        if (left <= 0)
-            break;
-        double most = bits ? limit : 1 < limit ? 1 : limit;
-        ZqResult q =
-            prove_z3_equal(core->solver->z3, &core->p.ts, cond, term, y, bits, most < left ? most : left);
-        double took = clock_cpu_seconds() - begin;
-        if (report) {
-            report->queries++;
-            if (took > report->slowest_query)
-                report->slowest_query = took;
-        }
-        if (slowest && took > *slowest)
-            *slowest = took;
-        valid = q == ZQ_VALID;
-        *how = bits ? PROVE_BITS : PROVE_UF;
-        if (q == ZQ_INVALID && bits)
-            break;
-    }
-    VEC_ADD(&core->p.arena, &core->answers, ((Answer){cond, term, y, valid, *how}));
-    return valid;
 }
 
 /* ---- exits ---- */

@@ -450,6 +450,7 @@ static bool setup(Core *core, const PtxModule *module, const PtxFunc *pf, const 
     }
     term_init(&prover->ts);
     prover->ts.max_terms = opt->max_terms ? opt->max_terms : MAX_TERMS;
+    prover->ts.max_steps = opt->max_steps ? opt->max_steps : prover->ts.max_steps;
     prover->ts.deadline = core->deadline;
     prover->fixup = ARENA_ARRAY(&prover->arena, const BinFixup *, flow->bin->ncode + 1);
     for (uint32_t i = 0; i < flow->bin->nfixups; i++) {
@@ -681,6 +682,16 @@ static bool nothing_proved(const Binary *binary, const char *wanted, Diags *d) {
     return false;
 }
 
+static void close_solver(ProveSolver *solver) {
+    prove_z3_close(solver->z3);
+    prove_answers_free(&solver->answers);
+}
+ProveSolver *prove_kept_new(void) { return mem_zeroed(1, sizeof(ProveSolver)); }
+void prove_kept_free(ProveSolver *kept) {
+    close_solver(kept);
+    mem_free(kept);
+}
+
 bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *opt, ProveReport *report,
                   Diags *d) {
     static const ProveOptions defaults = {0};
@@ -691,7 +702,7 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
     BinFlow *g = bin_flow_new(binary);
     SharedLayout shared = ptx_shared_layout(m, &report->arena);
     prove_contents(m, &shared, g, opt, report);
-    ProveSolver solver = {0};
+    ProveSolver own = {0}, *solver = opt->kept ? opt->kept : &own;
     report->funcs = ARENA_ARRAY(&report->arena, ProveFunc, binary->nfuncs + 1);
     ProveTrials trials = {m, g, ARENA_ARRAY(&report->arena, uint8_t, binary->nfuncs + 1), opt->no_launches};
     ProveMasks masks = {.arena = {0}};
@@ -706,7 +717,7 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
         if (!from || !from->funcs[index - 1].has_body)
             continue;
         budget.behind = n - k - 1;
-        prove_function(&(Task){from, &from->funcs[index - 1], from == m ? &shared : NULL, g, f, opt, &solver,
+        prove_function(&(Task){from, &from->funcs[index - 1], from == m ? &shared : NULL, g, f, opt, solver,
                                &trials, &masks, entered, &budget},
                        report);
         if (opt->progress)
@@ -719,8 +730,8 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
     if (!opt->only_whether)
         prove_confirm(&trials, report);
     library_free(&library);
-    prove_z3_close(solver.z3);
-    report->lacks_z3 = solver.opened && !solver.z3;
+    report->lacks_z3 = solver->opened && !solver->z3;
+    close_solver(&own);
     bin_flow_free(g);
     report->seconds = clock_seconds() - begin;
     if (!report->nfuncs && !report->facts.n)

@@ -62,7 +62,10 @@ typedef struct { /* shared by parent and worker, and what --state keeps */
     uint64_t wrong[MAX_WRONG], nwrong;                /* numbers of flips that are wrong or crashed */
 } State;
 
-static const double QUERY_SECONDS = 0.1; /* what is proved by a longer one stays unknown here */
+static const double QUERY_SECONDS =
+    0.1; /* what is proved by a longer one, or in more steps, stays unknown here */
+enum { MAX_STEPS = 200000 };
+static struct ProveKept *proofs; /* what one leaves for the next */
 static Subject subjects[MAX_SUBJECTS];
 static unsigned nsubjects;
 static const char *ptxas, *level; /* NULL: 2 of ours, 3 of ptxas's */
@@ -81,7 +84,7 @@ static bool is_proved(const Subject *subject) {
     Diags d = {.sink = silent};
     Binary *binary = binary_read("ptxas", subject->image, subject->image_bytes, &d);
     ProveReport report = {0};
-    ProveOptions options = {.query_seconds = QUERY_SECONDS, .only_whether = true};
+    ProveOptions options = {.query_seconds = QUERY_SECONDS, .max_steps = MAX_STEPS, .only_whether = true};
     bool done = binary && prove_module(subject->module, binary, &options, &report, &d);
     Verdict verdict = done ? prove_verdict(&report) : VERDICT_UNKNOWN;
     prove_report_free(&report);
@@ -282,7 +285,9 @@ static Outcome judge(const Flip *flip) {
         return F_UNREADABLE;
     ProveReport report;
     ProveOptions options = {.query_seconds = QUERY_SECONDS,
+                            .max_steps = MAX_STEPS,
                             .only_whether = true,
+                            .kept = proofs,
                             .first = strncmp(flip->section, ".text.", 6) == 0 ? flip->section + 6 : NULL};
     bool done = prove_module(subject->module, binary, &options, &report, &d);
     Verdict verdict = done ? prove_verdict(&report) : VERDICT_UNKNOWN;
@@ -332,6 +337,7 @@ static void interrupt(int number) {
 /* In a process of its own, which a flip may end. */
 static void work(State *state, uint64_t count, double deadline, const char *path) {
     enum { SAVE_EVERY = 200 };
+    proofs = prove_kept_new();
     while (state->next < count && !interrupted && clock_cpu_seconds() < deadline) {
         struct itimerval limit = {.it_value = {.tv_sec = FLIP_SECONDS}};
         setitimer(ITIMER_PROF, &limit, NULL);

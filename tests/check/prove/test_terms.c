@@ -380,13 +380,55 @@ static void places_of_variables(void **state) {
     term_free(&ts);
 }
 
+/* A question about x and y, which are made after some others; `apart` is what the two differ in. */
+static ProveQuestion question_of(unsigned others, uint64_t apart, const char *name) {
+    Terms ts;
+    term_init(&ts);
+    for (unsigned k = 0; k < others; k++)
+        t_var(&ts, 32, term_name(&ts, "other %u", k), 0);
+    Term *a = t_var(&ts, 32, term_name(&ts, "a"), 0), *b = t_var(&ts, 32, term_name(&ts, "%s", name), 3),
+         *p = t_var(&ts, 1, term_name(&ts, "p"), 0);
+    Term *args[] = {a, b}, *x = t_uf(&ts, 32, "f", args, 2),
+         *y = t_ite(&ts, p, t_land(&ts, a, t_const(&ts, 32, 0xff)), t_scale(&ts, b, apart));
+    ProveQuestion question = prove_question(&ts, p, x, t_add(&ts, y, a));
+    term_free(&ts);
+    return question;
+}
+
+/* What was answered is known again by what it says, and nothing else is. */
+static void questions_asked_again(void **state) {
+    (void)state;
+    ProveAnswers answers = {0};
+    ProveQuestion asked = question_of(0, 3, "b"), again = question_of(7, 3, "b"),
+                  scaled = question_of(0, 5, "b"), named = question_of(0, 3, "c");
+    assert_null(prove_answers_find(&answers, &asked));
+    prove_answers_add(&answers, &asked, (ProveAnswer){.valid = true, .how = PROVE_BITS});
+    const ProveAnswer *answer = prove_answers_find(&answers, &again);
+    assert_true(answer && answer->valid && answer->how == PROVE_BITS);
+    assert_null(prove_answers_find(&answers, &scaled));
+    assert_null(prove_answers_find(&answers, &named));
+    for (unsigned k = 0; k < 200; k++) { /* the table grows */
+        ProveQuestion other = question_of(0, 1000 + k, "b");
+        prove_answers_add(&answers, &other, (ProveAnswer){.seconds = k});
+        prove_question_free(&other);
+    }
+    ProveQuestion other = question_of(3, 1111, "b");
+    answer = prove_answers_find(&answers, &other);
+    assert_true(answer && !answer->valid && (int)answer->seconds == 111);
+    answer = prove_answers_find(&answers, &asked);
+    assert_true(answer && answer->valid);
+    assert_null(prove_answers_find(&answers, &scaled));
+    ProveQuestion *all[] = {&asked, &again, &scaled, &named, &other};
+    for (unsigned k = 0; k < sizeof all / sizeof *all; k++)
+        prove_question_free(all[k]);
+    prove_answers_free(&answers);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_expressions),
-                                       cmocka_unit_test(what_a_launch_shows),
-                                       cmocka_unit_test(one_term_for_equal_values),
-                                       cmocka_unit_test(order_of_events),
-                                       cmocka_unit_test(loads_of_what_was_stored),
-                                       cmocka_unit_test(places_of_variables),
-                                       cmocka_unit_test(steps_run_out)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_expressions),        cmocka_unit_test(what_a_launch_shows),
+        cmocka_unit_test(one_term_for_equal_values), cmocka_unit_test(order_of_events),
+        cmocka_unit_test(loads_of_what_was_stored),  cmocka_unit_test(places_of_variables),
+        cmocka_unit_test(questions_asked_again),     cmocka_unit_test(steps_run_out)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
