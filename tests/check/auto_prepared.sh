@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Launches are found for kernels whose numbers the host prepares: a multiplier and shifts that divide, which must be those
-# of the divisor, memory in which a kernel makes tensor maps of its own, and a function that one caller gives a shared
-# variable and another a pointer.
+# of the divisor, memory in which a kernel makes tensor maps of its own, tensor maps inside of a structure, and a function
+# that one caller gives a shared variable and another a pointer.
 #
 #   auto_prepared.sh HEDDLE SCRATCH
 # SPDX-License-Identifier: MIT
@@ -102,6 +102,31 @@ mad.lo.u32 %i1, %b, 32, %t; mul.wide.u32 %o2, %i1, 4; add.s64 %o1, %o1, %o2; st.
 EOF
 "$heddle" validate maps.ptx --launch auto > out 2>&1 || fail "maps: $(head -3 out)"
 grep -q '^maps: equal: ' out || fail "maps: $(head -3 out)"
+
+# Two maps lie in a structure, one of them behind the numbers that libraries hand over with them.
+cat > inside.ptx << 'EOF'
+.version 8.3
+.target sm_90a
+.address_size 64
+.visible .entry inside(.param .align 64 .b8 all[448], .param .u64 .ptr .global .align 4 out)
+.reqntid 32
+{
+.reg .b64 %m<5>, %o<3>; .reg .b32 %t, %b, %i<4>, %z, %k; .reg .f32 %f<3>; .reg .pred %p, %done;
+.shared .align 128 .b8 row[256]; .shared .align 8 .b64 bar;
+mov.b64 %m0, all; add.s64 %m1, %m0, 64; add.s64 %m2, %m0, 256; cvta.param.u64 %m3, %m1; cvta.param.u64 %m4, %m2;
+ld.param.u32 %k, [all+16]; ld.param.u64 %o1, [out]; mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x; setp.ne.u32 %p, %t, 0; @%p bra WAIT;
+mbarrier.init.shared.b64 [bar], 1; fence.mbarrier_init.release.cluster; mul.lo.u32 %i2, %b, 32;
+mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;
+cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [row], [%m3, {%i2}], [bar];
+cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [row+128], [%m4, {%i2}], [bar];
+WAIT: bar.warp.sync -1; mbarrier.try_wait.parity.shared.b64 %done, [bar], 0; @!%done bra WAIT;
+mov.u32 %z, row; mad.lo.u32 %i3, %t, 4, %z; ld.shared.f32 %f1, [%i3]; ld.shared.f32 %f2, [%i3+128]; sub.f32 %f1, %f1, %f2;
+setp.eq.u32 %p, %k, 3; @%p neg.f32 %f1, %f1;
+mad.lo.u32 %i1, %b, 32, %t; mul.wide.u32 %o2, %i1, 4; add.s64 %o1, %o1, %o2; st.global.f32 [%o1], %f1; ret; }
+EOF
+"$heddle" validate inside.ptx --launch auto --show-launch=inside.json > out 2>&1 || fail "inside: $(head -3 out)"
+grep -q '^inside: equal: ' out || fail "inside: $(head -3 out)"
+"$heddle" validate inside.ptx --launch inside.json > out 2>&1 || fail "inside, its own launches: $(head -3 out)"
 
 # a function adds to what its callers give it: to a shared variable, and to what the parameter points to
 cat > apart.ptx << 'EOF'

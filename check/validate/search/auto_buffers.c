@@ -254,7 +254,7 @@ static uint64_t array_end(const AutoSearch *search, uint32_t slot, uint64_t para
 /* The argument of parameter i. A pointer inside of a structure is written as its address, which follows from
  * the sizes of the buffers before. */
 static PlanArg make_arg(const AutoSearch *search, const AutoAttempt *attempt, Plan *plan, uint32_t i,
-                        const uint32_t *buffer, const uint64_t *address) {
+                        const uint32_t *buffer, const uint64_t *address, const uint32_t *of_copy) {
     const PtxVar *var = &search->m->vars[search->f->params[i]];
     PlanArg arg = {.size_bytes = (uint32_t)var->size_bytes};
     uint8_t *bytes = ARENA_ARRAY(&plan->arena, uint8_t, var->size_bytes + 8);
@@ -280,6 +280,7 @@ static PlanArg make_arg(const AutoSearch *search, const AutoAttempt *attempt, Pl
             at += slot->apart_bytes;
         } while (slot->apart_bytes && at + slot->size_bytes <= end);
     }
+    auto_put_tensors(search, i, plan, of_copy, address, bytes);
     arg.bytes = bytes;
     return arg;
 }
@@ -296,23 +297,24 @@ bool auto_find_addresses(Plan *plan, uint64_t *address) {
 void auto_add_to_plan(const AutoSearch *search, const AutoAttempt *attempt, Plan *plan, unsigned number) {
     uint32_t buffer[AUTO_MAX_SLOTS], first = plan->buffers.n;
     auto_add_buffers(search, attempt, plan, number, buffer);
-    uint64_t *address = ARENA_ARRAY(&plan->arena, uint64_t, plan->buffers.n + 1);
-    auto_find_addresses(plan, address);
     uint32_t *texture = ARENA_ARRAY(&plan->arena, uint32_t, search->f->nparams + 1);
     auto_add_textures(search, attempt, plan, number, texture);
-    uint32_t *tensor = ARENA_ARRAY(&plan->arena, uint32_t, search->f->nparams + 1);
-    auto_add_tensors(search, attempt, plan, number, tensor);
+    uint32_t of_copy[AUTO_MAX_COPIES] = {0};
+    auto_add_tensors(search, attempt, plan, number, of_copy);
+    uint64_t *address = ARENA_ARRAY(&plan->arena, uint64_t, plan->buffers.n + 1);
+    auto_find_addresses(plan, address);
     PlanLaunch l = {.kernel = search->name,
                     .shared_bytes = attempt->shared_bytes,
                     .cooperative = search->flow.reads_workspace,
                     .repeat = 1};
     memcpy(l.grid, attempt->grid, sizeof l.grid);
     memcpy(l.block, attempt->block, sizeof l.block);
-    for (uint32_t i = 0; i < search->f->nparams; i++)
-        VEC_ADD(&plan->arena, &l.args,
-                (texture[i]  ? (PlanArg){.is_texture = true, .buffer = texture[i] - 1}
-                 : tensor[i] ? (PlanArg){.is_tensor = true, .buffer = tensor[i] - 1}
-                             : make_arg(search, attempt, plan, i, buffer, address)));
+    for (uint32_t i = 0; i < search->f->nparams; i++) {
+        PlanArg arg = {.is_texture = texture[i] != 0, .buffer = texture[i] - 1};
+        if (!arg.is_texture && !auto_whole_tensor(search, i, of_copy, &arg))
+            arg = make_arg(search, attempt, plan, i, buffer, address, of_copy);
+        VEC_ADD(&plan->arena, &l.args, arg);
+    }
     copy_variables(search, plan, first, buffer, &l, number);
     VEC_ADD(&plan->arena, &plan->launches, l);
 }

@@ -13,6 +13,7 @@
 #include "frontend/shared_layout.h"
 #include "frontend/sregs.h"
 #include "frontend/texture.h"
+#include "sim/tensormap.h"
 
 /* ---- slots and values ---- */
 
@@ -534,16 +535,19 @@ static void note_copy(Flow *w, uint32_t func, const PtxInsn *in) {
     while (!in->operands[at].nvec)
         at++;
     Val place = operand_value(w, func, &in->operands[at]);
-    bool known = place.var && is_kernel_param(w, place.var - 1, &param);
+    bool known = place.var && is_kernel_param(w, place.var - 1, &param) &&
+                 (place.placed || w->m->vars[place.var - 1].size_bytes == SIM_TENSOR_BYTES);
     if (!known && place.is && !(place.is & (place.is - 1))) { /* in memory */
         const AutoSlot *slot = &out->slots[auto_first(place.is)];
-        known = !slot->parent && !slot->variable;
+        known = !slot->parent && !slot->variable &&
+                w->m->vars[w->kernel->params[slot->param]].size_bytes == sizeof(uint64_t);
         param = slot->param;
     }
     for (uint32_t i = 0; i < out->ncopies; i++)
         known &= out->copies[i].insn != in;
     if (known && out->ncopies < AUTO_MAX_COPIES)
-        out->copies[out->ncopies++] = (AutoCopy){&w->m->funcs[func], in, param};
+        out->copies[out->ncopies++] =
+            (AutoCopy){&w->m->funcs[func], in, param, place.placed ? place.offset : 0};
 }
 
 /* cp.async: to the first address, from the second. */

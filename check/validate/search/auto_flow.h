@@ -60,10 +60,10 @@ typedef struct {
     bool mapped, holds_maps; /* memory of which the kernel makes a tensor map, and where it puts some */
 } AutoSlot;
 
-typedef struct { /* a copy of a tensor whose map is a parameter, or in memory that one points to */
+typedef struct { /* a copy of a tensor whose map is a parameter, or in one, or in memory that one points to */
     const PtxFunc *func;
     const PtxInsn *insn;
-    uint32_t param;
+    uint32_t param, offset_bytes; /* of the map in the parameter */
 } AutoCopy;
 
 /* A quotient by a number that the host has prepared (auto_quotient.c): index + 1 of the slots that have the

@@ -171,9 +171,15 @@ void auto_add_buffers(const AutoSearch *search, const AutoAttempt *attempt, Plan
  * plan's texture that parameter i is a handle of, from 1. */
 void auto_add_textures(const AutoSearch *search, const AutoAttempt *attempt, Plan *plan, unsigned number,
                        uint32_t *of_param);
-/* Tensor maps for what the kernel copies tensors by (auto_tensor.c); of_param as above. */
+/* Tensor maps for what the kernel copies tensors by (auto_tensor.c); of_copy[i], zeros at first: number of
+ * the plan's tensor of copy i, from 1. */
 void auto_add_tensors(const AutoSearch *search, const AutoAttempt *attempt, Plan *plan, unsigned number,
-                      uint32_t *of_param);
+                      uint32_t *of_copy);
+/* Is the parameter a map, or a pointer to one? Then it is the argument. */
+bool auto_whole_tensor(const AutoSearch *search, uint32_t param, const uint32_t *of_copy, PlanArg *arg);
+/* The maps that lie in the parameter, a structure, among its bytes; address: of the plan's buffers. */
+void auto_put_tensors(const AutoSearch *search, uint32_t param, const Plan *plan, const uint32_t *of_copy,
+                      const uint64_t *address, uint8_t *bytes);
 /* The number of a slot by which the kernel divides with what the host prepares; false: it is another one. */
 bool auto_prepared(const AutoSearch *search, const AutoAttempt *attempt, uint32_t slot, uint64_t *value);
 /* The type of elements that the kernel itself makes tensor maps of. */

@@ -1,4 +1,5 @@
-/* Tensor maps for launches that are inferred: one for each parameter by which the kernel copies tensors. The
+/* Tensor maps for launches that are inferred: one for each parameter by which the kernel copies tensors, and
+ * for each place in a structure (libraries hand over all that a kernel needs in one). The
  * statement says how many dimensions the tensor has; how many bytes a box has follows from what the mbarrier
  * object is told to wait for, shared by the copies behind or in front of that statement, as far apart as they
  * lie, or from the variable in shared memory that is copied; the rest is invented. Where copies race, several
@@ -222,19 +223,61 @@ static bool holds_maps(const AutoSearch *search, uint32_t param) {
     return holds;
 }
 
+/* The plan's tensor of an earlier copy by the same map. */
+static uint32_t same_map(const AutoSearch *search, uint32_t copy, const uint32_t *of_copy) {
+    const AutoCopy *own = &search->flow.copies[copy];
+    for (uint32_t i = 0; i < copy; i++)
+        if (search->flow.copies[i].param == own->param &&
+            search->flow.copies[i].offset_bytes == own->offset_bytes)
+            return of_copy[i];
+    return 0;
+}
+
 void auto_add_tensors(const AutoSearch *search, const AutoAttempt *attempt, Plan *plan, unsigned number,
-                      uint32_t *of_param) {
+                      uint32_t *of_copy) {
     for (uint32_t i = 0; i < search->flow.ncopies; i++) {
         const AutoCopy *copy = &search->flow.copies[i];
         uint64_t bytes = box_bytes(search, attempt, copy->func, (uint32_t)(copy->insn - copy->func->insns));
-        if (of_param[copy->param] || holds_maps(search, copy->param) || bytes < LEAST_ROW ||
+        of_copy[i] = same_map(search, i, of_copy);
+        if (of_copy[i] || holds_maps(search, copy->param) || bytes < LEAST_ROW ||
             bytes > MOST_BYTES / (BOXES * BOXES))
             continue;
         SimTensorMap map;
         const OtherBoxes *boxes = &other_boxes[attempt->boxes];
         unsigned shorter = is_load(copy->insn) ? boxes->part : boxes->stored_row;
         describe_map(search, copy->insn, bytes, ROW_BYTES >> shorter, &map);
-        const char *name = arena_printf(&plan->arena, "%s.%u.%u", search->name, number, copy->param);
-        of_param[copy->param] = add_tensor(attempt, plan, name, &map);
+        const char *name = copy->offset_bytes
+                               ? arena_printf(&plan->arena, "%s.%u.%u.%u", search->name, number, copy->param,
+                                              copy->offset_bytes)
+                               : arena_printf(&plan->arena, "%s.%u.%u", search->name, number, copy->param);
+        of_copy[i] = add_tensor(attempt, plan, name, &map);
+    }
+}
+
+bool auto_whole_tensor(const AutoSearch *search, uint32_t param, const uint32_t *of_copy, PlanArg *arg) {
+    uint64_t size = search->m->vars[search->f->params[param]].size_bytes;
+    bool whole = size == sizeof(uint64_t) || size == SIM_TENSOR_BYTES;
+    for (uint32_t i = 0; whole && i < search->flow.ncopies; i++)
+        if (search->flow.copies[i].param == param && of_copy[i]) {
+            *arg = (PlanArg){.is_tensor = true, .buffer = of_copy[i] - 1};
+            return true;
+        }
+    return false;
+}
+
+void auto_put_tensors(const AutoSearch *search, uint32_t param, const Plan *plan, const uint32_t *of_copy,
+                      const uint64_t *address, uint8_t *bytes) {
+    uint64_t size = search->m->vars[search->f->params[param]].size_bytes;
+    for (uint32_t i = 0; i < search->flow.ncopies; i++) {
+        const AutoCopy *copy = &search->flow.copies[i];
+        if (copy->param != param || !of_copy[i] || size < SIM_TENSOR_BYTES ||
+            copy->offset_bytes > size - SIM_TENSOR_BYTES)
+            continue;
+        const PlanTensor *tensor = &plan->tensors.at[of_copy[i] - 1];
+        SimTensorMap map = tensor->map;
+        uint32_t words[TENSOR_WORDS];
+        map.address = address[tensor->buffer];
+        sim_tensor_encode(&map, words);
+        memcpy(bytes + copy->offset_bytes, words, sizeof words);
     }
 }
