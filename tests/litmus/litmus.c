@@ -13,7 +13,8 @@
  * The policy bsync-nb=literal hangs on locks inside an if. Compiled so that lanes leave all convergence
  * barriers before they yield (compile --yield=break), they must not hang under it either.
  *
- * usage: litmus DIRECTORY [plain|break|mute|max] [NAME]
+ * usage: litmus DIRECTORY [plain|break|mute|max [EVERY [NAME]]]
+ *   EVERY  each order of roles meets every so many-th policy, the next order the next ones (1: all)
  * SPDX-License-Identifier: MIT */
 #include "check/validate/compare/diff.h"
 #include "emit/code.h"
@@ -417,7 +418,7 @@ static void run_plain(const Case *c, const Setting *setting, unsigned first, uns
             counts->failures++;
         }
     }
-    for (unsigned i = 0; i < NPOLICIES; i += 2) {
+    for (unsigned i = 2 * first; i < NPOLICIES; i += 2 * step) {
         MachineOptions o = policy(i, true);
         if (!c->yield_break && (o.lane_choice == MACHINE_LANE_RANDOM || setting->layout != layouts))
             continue; /* some hang: enough to count them in one layout */
@@ -473,24 +474,24 @@ static bool next_order(uint32_t *a, uint32_t n) {
     return true;
 }
 
-/* All policies with each order of roles, or every second one, the others with the next order. */
-static void run_case(const Case *c, Mode mode, bool halves, Counts *k) {
+/* Each order of roles with every so many-th policy, the next order with the next ones. */
+static void run_case(const Case *c, Mode mode, unsigned every, Counts *k) {
+    unsigned first = 0;
     for (unsigned l = 0; l < NLAYOUTS; l++) {
         if (c->program->flags & ONE_BLOCK && layouts[l].blocks > 1)
             continue;
         for (uint32_t n = 2; n <= layouts[l].max_roles && (mode != MUTE || n < 4); n++) {
             uint32_t order[MAX_ROLES] = {0, 1, 2, 3};
-            unsigned first = 0;
             do {
                 Setting s;
                 setting_make(&s, c->program, &layouts[l], n, order);
                 if (mode != MUTE) {
                     if (mode == PLAIN && c->level == 0)
                         run_interp(c, &s, k);
-                    run_plain(c, &s, first, 1 + halves, k);
+                    run_plain(c, &s, first, every, k);
                 } else
-                    run_mute(c, &s, first, 1 + halves, k);
-                first ^= halves;
+                    run_mute(c, &s, first, every, k);
+                first = (first + 1) % every;
                 simmem_free(s.start);
             } while (next_order(order, n));
         }
@@ -506,10 +507,13 @@ int main(int argc, char **argv) {
                     ? BREAK
                     : PLAIN; /* max: the same, with every legal region predicated */
     PredicateMode predicate = argc >= 3 && strcmp(argv[2], "max") == 0 ? PREDICATE_MAX : PREDICATE_AUTO;
+    unsigned every = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 1;
+    if (every == 0 || every > NPOLICIES / 2)
+        return 2;
     Counts total = {0};
     unsigned run = 0;
     for (unsigned i = 0; i < NPROGRAMS; i++) {
-        if (argc > 3 && strcmp(argv[3], programs[i].name) != 0)
+        if (argc > 4 && strcmp(argv[4], programs[i].name) != 0)
             continue;
         Counts k = {0};
         for (unsigned level = 0; level <= 2; level += 2) {
@@ -518,7 +522,7 @@ int main(int argc, char **argv) {
                 printf("FAIL %s -O%u: does not compile\n", programs[i].name, level);
                 k.failures++;
             } else
-                run_case(&c, mode, mode != PLAIN || predicate == PREDICATE_MAX, &k);
+                run_case(&c, mode, every, &k);
             case_free(&c);
         }
         if (mode == MUTE && programs[i].flags & NEEDS_YIELD && !k.mute_proved) {
