@@ -277,7 +277,8 @@ static void reset_memory(Check *check) {
 bool fuzz_run(Check *check, const MachineOptions *m, MachineResult *result) {
     MachineOptions o = *m;
     *result = (MachineResult){0};
-    o.max_issues = o.bsync_nb == MACHINE_NB_LITERAL ? LITERAL_BUDGET : MACHINE_BUDGET;
+    if (!o.max_issues)
+        o.max_issues = o.bsync_nb == MACHINE_NB_LITERAL ? LITERAL_BUDGET : MACHINE_BUDGET;
     reset_memory(check);
     if (!check->session)
         check->session =
@@ -356,6 +357,11 @@ static const char *launch_compiled(Check *check, MachineJit *jit, const MachineO
     return machine_jit_stats(jit)->failed[0] ? machine_jit_stats(jit)->failed : what;
 }
 
+static bool engines_differ(Check *check, const char *what) {
+    snprintf(check->v.text, sizeof check->v.text, "compiled and interpreted differ: %s", what);
+    return fuzz_fails(&check->v, FUZZ_ENGINE);
+}
+
 static bool same_compiled(Check *check, const FuzzConfig *config, const MachineOptions *options,
                           const MachineResult *want, FuzzCounts *counts) {
     MachineJitOptions how = {.after = config->jit_after,
@@ -387,10 +393,40 @@ static bool same_compiled(Check *check, const FuzzConfig *config, const MachineO
         }
     }
     simmem_free(memory);
-    if (!what[0])
+    return !what[0] || engines_differ(check, what);
+}
+
+/* Programs do not trap by themselves. The same launch with too few instructions, or too little memory for its
+ * output: it ends at the same instruction of the same lanes, and has done the same until then. */
+static bool same_cut_short(Check *check, const FuzzConfig *config, const MachineOptions *options,
+                           uint64_t issues, FuzzCounts *counts) {
+    MachineOptions o = *options;
+    MachineResult want;
+    char what[200] = "";
+    FuzzVerdict before = check->v;
+    uint64_t out;
+    if (!config->cut_budget && !config->cut_memory)
         return true;
-    snprintf(check->v.text, sizeof check->v.text, "compiled and interpreted differ: %s", what);
-    return fuzz_fails(&check->v, FUZZ_ENGINE);
+    memcpy(&out, check->params + 8, sizeof out);
+    SimAlloc *alloc = simmem_find(check->mem, out, 1);
+    uint64_t size = alloc->size_bytes;
+    if (config->cut_budget)
+        o.max_issues = issues * config->cut_budget / 1000 + 1;
+    else
+        alloc->size_bytes = size * config->cut_memory / 1000 / 4 * 4 + 4;
+    fuzz_run(check, &o, &want);
+    check->v = before;
+    counts->compiled_traps += want.trap.kind != TRAP_NONE;
+    SimMemory *memory = simmem_clone(check->mem);
+    if (!memory)
+        abort();
+    const char *differs = launch_compiled(check, check->jit, &o, &want, memory, counts);
+    if (differs)
+        snprintf(what, sizeof what, "%s, cut short", differs);
+    alloc->size_bytes = size;
+    simmem_free(memory);
+    machine_result_free(&want);
+    return !what[0] || engines_differ(check, what);
 }
 
 /* Run and compare. A hang under a literal policy is counted; it says nothing about the code. */
@@ -407,7 +443,8 @@ static bool run_machine(Check *check, const FuzzConfig *config, FuzzCounts *coun
         o.trace_no_text = true;
     }
     bool good = fuzz_run(check, &o, &r);
-    if (config->engine && !config->traces && !same_compiled(check, config, &o, &r, counts)) {
+    bool compiled = config->engine && !config->traces;
+    if (compiled && !same_compiled(check, config, &o, &r, counts)) {
         machine_result_free(&r);
         fuzz_traces_free(&lanes);
         return false;
@@ -426,6 +463,8 @@ static bool run_machine(Check *check, const FuzzConfig *config, FuzzCounts *coun
         good = fuzz_traces_equal(&check->ptx_trace, &lanes, check->ir, check->v.text, sizeof check->v.text) ||
                fuzz_fails(&check->v, FUZZ_TRACE);
     }
+    if (good && compiled)
+        good = same_cut_short(check, config, &o, r.stats.issues, counts);
     counts->runs++;
     counts->machine_issues += r.stats.issues;
     machine_result_free(&r);

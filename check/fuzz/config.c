@@ -67,6 +67,10 @@ void fuzz_describe_config(const FuzzConfig *config, char *out, size_t out_bytes)
     if (config->engine) {
         add_word(out, out_bytes, "engine=", engines[config->engine]);
         add_number(out, out_bytes, "jit-after=", config->jit_after, false);
+        if (config->cut_budget)
+            add_number(out, out_bytes, "cut-budget=", config->cut_budget, false);
+        if (config->cut_memory)
+            add_number(out, out_bytes, "cut-memory=", config->cut_memory, false);
     }
     flags_of(&copy, flags);
     for (unsigned k = 0; k < FLAGS; k++)
@@ -128,6 +132,10 @@ static bool read_word(FuzzConfig *config, const char *word) {
         config->ptx_seed = number;
     else if (setting_number(word, "jit-after=", 10, &number))
         config->jit_after = (unsigned)number;
+    else if (setting_number(word, "cut-budget=", 10, &number))
+        config->cut_budget = (unsigned)number;
+    else if (setting_number(word, "cut-memory=", 10, &number))
+        config->cut_memory = (unsigned)number;
     else if (setting_number(word, "seed=", 10, &number))
         config->machine.seed = number;
     else if (target)

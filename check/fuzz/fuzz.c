@@ -109,6 +109,8 @@ static FuzzConfig sample_config(const Campaign *campaign, uint64_t h) {
     f.jit_after = campaign->opt->jit_after;
     f.jit_quick = !one_in(&h, 24);
     f.jit_cache = campaign->opt->jit_cache;
+    if (f.engine && one_in(&h, 2))
+        *(h >> 32 & 1 ? &f.cut_budget : &f.cut_memory) = 1 + (unsigned)(h >> 40) % 999;
     f.machine.host_level = campaign->opt->host_level;
     return f;
 }
@@ -320,7 +322,7 @@ FuzzVerdict fuzz_check_apart(const GenProgram *p, const FuzzConfig *configs, uns
 /* All that decides what the programs are and what is done with them. */
 static void name_campaign(const Campaign *campaign, GenProgram *out) {
     const FuzzOptions *opt = campaign->opt;
-    gen_text(out, "heddle fuzz 5 seed %" PRIu64 " first %" PRIu64 " target %s level %d policies %d",
+    gen_text(out, "heddle fuzz 6 seed %" PRIu64 " first %" PRIu64 " target %s level %d policies %d",
              opt->seed, opt->first, opt->target ? isa_target_name(opt->target) : "default", opt->opt_level,
              (int)opt->policies);
     gen_text(out, " check-only %d engine %d jit-after %u on-disk %d metrics %d kinds", opt->check_only,

@@ -61,9 +61,11 @@ typedef struct {
     FuzzEngine engine;      /* run it with this one too */
     unsigned jit_after;     /* what so many instructions have run is compiled */
     bool jit_quick;         /* as MachineJitOptions.quick */
-    const char *jit_cache;  /* a folder for code, from which it is run once more, or NULL */
-    bool traces;            /* compare each lane's stores and atomics in order */
-    uint64_t ptx_seed;      /* order of the interpreter's threads */
+    /* and where it ends early, in thousandths, 0: not; of its instructions, of the output's bytes */
+    unsigned cut_budget, cut_memory;
+    const char *jit_cache; /* a folder for code, from which it is run once more, or NULL */
+    bool traces;           /* compare each lane's stores and atomics in order */
+    uint64_t ptx_seed;     /* order of the interpreter's threads */
     MachineOptions machine;
 } FuzzConfig;
 
@@ -149,7 +151,8 @@ typedef struct {
     X(compiled_some)   /* of them those that executed compiled code, */                                      \
     X(compiled_issues) /* warp instructions of them all, */                                                  \
     X(compiled_own)    /* those by compiled code, */                                                         \
-    X(compiled_found)  /* and regions of which code on disk was executed */                                  \
+    X(compiled_found)  /* and regions of which code on disk was executed; */                                 \
+    X(compiled_traps)  /* launches that were cut short, and trapped */                                       \
     X(literal_runs)                                                                                          \
     X(literal_hangs) /* under literal policies, code as it is by default */                                  \
     X(break_runs)                                                                                            \

@@ -58,17 +58,51 @@ const MachInst *binary_inst(const Binary *binary, const uint64_t (*code)[2], uin
     return isa_decode(binary->target, code[index], room, error) ? room : NULL;
 }
 
-static void free_pieces(void *object) {
+static void free_decoded(void *object) {
     BinDecoded *decoded = object;
     for (uint32_t i = 0; i < decoded->n; i++)
         mem_free(decoded->piece[i]);
+    for (BinKept *block = decoded->kept, *next; block; block = next) {
+        next = block->next;
+        mem_free(block);
+    }
+    pthread_mutex_destroy(&decoded->lock);
+}
+
+void binary_give(const Binary *binary, BinKept *block) {
+    BinDecoded *decoded = binary->decoded;
+    if (!decoded) {
+        mem_free(block);
+        return;
+    }
+    scope_unguard(block); /* as the pieces */
+    pthread_mutex_lock(&decoded->lock);
+    block->next = decoded->kept;
+    decoded->kept = block;
+    pthread_mutex_unlock(&decoded->lock);
+}
+
+BinKept *binary_take(const Binary *binary) {
+    BinDecoded *decoded = binary->decoded;
+    BinKept *block = NULL;
+    if (!decoded)
+        return NULL;
+    pthread_mutex_lock(&decoded->lock);
+    block = decoded->kept;
+    if (block)
+        decoded->kept = block->next;
+    pthread_mutex_unlock(&decoded->lock);
+    if (block)
+        scope_guard(block, mem_free);
+    return block;
 }
 
 void binary_keep_decoded(Binary *binary) {
     BinDecoded *decoded = ARENA_NEW(&binary->arena, BinDecoded);
     decoded->n = binary->ncode / BIN_DECODED_INSTS + 1;
     decoded->piece = ARENA_ARRAY(&binary->arena, struct BinDecodedPiece *, decoded->n);
-    scope_guard(decoded, free_pieces); /* no scope holds the pieces, which may be of another one's work */
+    pthread_mutex_init(&decoded->lock, NULL);
+    scope_guard(decoded, free_decoded); /* no scope holds the pieces, which may be of another one's work */
     binary->decoded = decoded;
 }
 
@@ -77,7 +111,7 @@ void binary_free(Binary *binary) {
         return;
     if (binary->decoded) {
         scope_unguard(binary->decoded);
-        free_pieces(binary->decoded);
+        free_decoded(binary->decoded);
     }
     arena_free(&binary->arena);
     mem_free(binary);

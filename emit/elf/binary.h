@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/diag.h"
 #include "isa/isa.h"
+#include <pthread.h>
 
 typedef struct {       /* from .heddle.map or the line table: PTX position of one instruction */
     uint32_t ptx_insn; /* statement index + 1, 0 none */
@@ -137,9 +138,15 @@ typedef struct {
     struct BinDecoded *decoded; /* what binary_inst keeps; NULL: nothing */
 } Binary;
 enum { BIN_DECODED_INSTS = 64 };
+typedef struct BinKept { /* the head of a block of mem_*: of what else is made for the binary and used again
+                          */
+    struct BinKept *next;
+} BinKept;
 typedef struct BinDecoded { /* pieces of BIN_DECODED_INSTS instructions, NULL until somebody asks */
     uint32_t n;
     struct BinDecodedPiece **piece;
+    pthread_mutex_t lock; /* of what follows */
+    BinKept *kept;
 } BinDecoded;
 
 /* Read an ELF image. Every offset, size and index is checked: a damaged file is an E04xx diagnostic with
@@ -161,4 +168,9 @@ void binary_keep_decoded(Binary *binary);
  *   returns what is there as long as the binary, or room, or NULL and an error as isa_decode's */
 const MachInst *binary_inst(const Binary *binary, const uint64_t (*code)[2], uint32_t index, MachInst *room,
                             char error[ISA_ERROR_BYTES]);
+/* A block that costs what the whole binary costs (sim/machine/program.c), used by one launch after the other,
+ * each of which leaves it as it was: give it to the binary, which frees it when it goes, and take it again;
+ * NULL: there is none that nobody uses. From any thread. */
+void binary_give(const Binary *binary, BinKept *block);
+BinKept *binary_take(const Binary *binary);
 #endif

@@ -52,13 +52,22 @@ typedef struct { /* a region of stencils that LLVM may be asked for */
     uint64_t before; /* executed by earlier runs */
 } Left;
 
+typedef struct { /* an instruction of a region that the slots say something of */
+    uint32_t pc;
+    uint64_t word[2]; /* as it was then */
+} KnownWord;
+
 typedef struct { /* what is known of a binary's places, from one launch to the next */
     const Binary *binary;
+    const Target *target;
+    const Level *level;
+    uint32_t ncode;
     const Run *run; /* the last one that attached */
     JitSlot *slots;
-    uint32_t ncode;
-    XXH128_hash_t code; /* that the slots are of; none if there are no slots of any run yet */
-    bool has_code;
+    KnownWord *words; /* each once */
+    uint32_t nwords, room;
+    Dec **ahead;           /* of `run`, as JitHost's */
+    JitPlaces own;         /* of `run` */
     size_t straight_bytes; /* of stencils of regions without a loop */
 } Known;
 
@@ -81,7 +90,7 @@ struct MachineJit {
     Pending pending;
     Compiled *compiled;
     uint32_t ncompiled;
-    Known *known;
+    Known **known;
     uint32_t nknown;
     Left *left; /* to be kept for later runs */
     uint32_t nleft;
@@ -157,6 +166,14 @@ static void leave_heat(const MachineJit *engine) {
     }
 }
 
+static void free_known(Known *known) {
+    mem_free(known->slots);
+    mem_free(known->ahead);
+    mem_free(known->words);
+    mem_free(known->own.at);
+    mem_free(known);
+}
+
 bool machine_jit_close(MachineJit *engine) {
     if (!engine)
         return true;
@@ -166,7 +183,7 @@ bool machine_jit_close(MachineJit *engine) {
         machine_jit_close(engine->members[i]);
     mem_free(engine->members);
     for (uint32_t i = 0; i < engine->nknown; i++)
-        mem_free(engine->known[i].slots);
+        free_known(engine->known[i]);
     for (uint32_t i = 0; i < engine->ncompiled; i++)
         jit_image_unmap(&engine->compiled[i].image);
     mem_free(engine->known);
@@ -240,6 +257,7 @@ static void end_run(Run *run, uint32_t pc) {
 
 void jit_bind_block(Run *run, uint32_t pc) {
     JitSlot *slot = &run->jit->slots[pc];
+    jit_note_place(run->jit, pc);
     slot->bound = true;
     for (uint32_t i = 0; i < slot->block; i++) {
         slot->bound &= bind_now(run, pc + i);
@@ -276,6 +294,52 @@ static JitCode *find_any_code(MachineJit *engine, XXH128_hash_t key) {
     return image.code;
 }
 
+/* What is known of the binary's places stays from one launch to the next. */
+static Known *known_of(MachineJit *engine, const Run *run) {
+    for (uint32_t i = 0; i < engine->nknown; i++) {
+        Known *known = engine->known[i];
+        if (known->binary == run->bin && known->target == run->bin->target && known->level == run->level &&
+            known->ncode == run->ncode)
+            return known;
+    }
+    engine->known = kept(mem_resize(engine->known, (engine->nknown + 1) * sizeof *engine->known));
+    JitSlot *slots = mem_zeroed(run->ncode + 1u, sizeof *slots);
+    Dec **ahead = mem_zeroed(run->ncode + 1u, sizeof(Dec *));
+    Known *known = mem_zeroed(1, sizeof *known);
+    *known = (Known){.binary = run->bin,
+                     .target = run->bin->target,
+                     .level = run->level,
+                     .ncode = run->ncode,
+                     .slots = kept(slots),
+                     .ahead = kept(ahead)};
+    engine->known[engine->nknown++] = kept(known);
+    return known;
+}
+
+void jit_note_place(Jit *jit, uint32_t pc) {
+    JitPlaces *places = jit->own;
+    if (places->n == places->room) {
+        uint32_t room = places->room ? 2 * places->room : 64;
+        places->at = kept(mem_resize(places->at, room * sizeof *places->at));
+        places->room = room;
+    }
+    places->at[places->n++] = pc;
+}
+
+/* What code depends on, once for each instruction. */
+static void note_word(MachineJit *engine, const Run *run, uint32_t pc) {
+    Known *known = known_of(engine, run);
+    if (known->slots[pc].known)
+        return;
+    if (known->nwords == known->room) {
+        uint32_t room = known->room ? 2 * known->room : 64;
+        known->words = kept(mem_resize(known->words, room * sizeof *known->words));
+        known->room = room;
+    }
+    known->words[known->nwords++] = (KnownWord){pc, {run->code[pc][0], run->code[pc][1]}};
+    known->slots[pc].known = true;
+}
+
 static void set_pending(Pending *pending, const Run *run, const Region *region, unsigned kind) {
     const Jit *jit = run->jit;
     *pending = (Pending){
@@ -284,6 +348,7 @@ static void set_pending(Pending *pending, const Run *run, const Region *region, 
         for (uint32_t k = 0; k < region->blocks[i].n; k++) {
             uint32_t pc = region->blocks[i].pc + k;
             const Dec *dec = region_known(run, pc);
+            note_word(jit->engine, run, pc);
             jit->slots[pc].reads_bank |= region_reads_bank(dec);
             jit->slots[pc].calls_handler |= jit->engine->stencils && dec->chains &&
                                             (dec->inner_full || region_kind(run, pc) == RI_HANDLER);
@@ -327,17 +392,6 @@ static bool find_region(const MachineJit *engine, Run *run, uint32_t pc, unsigne
                         Region *out) {
     return region_find(run, pc, kind, engine->at_once ? WITHOUT_CODE : without,
                        engine->quick ? QUICK_INSTS : REGION_MAX_INSTS, out);
-}
-
-/* What is known of the binary's places stays from one launch to the next. */
-static Known *known_of(MachineJit *engine, const Run *run) {
-    for (uint32_t i = 0; i < engine->nknown; i++)
-        if (engine->known[i].binary == run->bin && engine->known[i].ncode == run->ncode)
-            return &engine->known[i];
-    engine->known = kept(mem_resize(engine->known, (engine->nknown + 1) * sizeof *engine->known));
-    JitSlot *slots = kept(mem_zeroed(run->ncode + 1u, sizeof *slots));
-    engine->known[engine->nknown++] = (Known){.binary = run->bin, .slots = slots, .ncode = run->ncode};
-    return &engine->known[engine->nknown - 1];
 }
 
 /* Are stencils of the region wanted now? Later: asked again then. */
@@ -547,25 +601,16 @@ static bool host_can(const Run *run) {
     return strcmp(run->level->name, "v3") == 0 || strcmp(run->level->name, "v4") == 0;
 }
 
-/* All that compiled code depends on, of a whole binary. */
-static XXH128_hash_t whole_code_key(const Run *run) {
-    XXH3_state_t state;
-    const char *level = run->level->name, *target = isa_target_info(run->bin->target)->name;
-    XXH3_128bits_reset(&state);
-    XXH3_128bits_update(&state, level, strlen(level) + 1);
-    XXH3_128bits_update(&state, target, strlen(target) + 1);
-    XXH3_128bits_update(&state, run->code, (size_t)run->ncode * sizeof *run->code);
-    return XXH3_128bits_digest(&state);
-}
-
-/* The slots hold what is compiled of this code. What it wants of the run is decoded; false: it cannot be. */
-static bool keep_slots(Run *run, JitSlot *slots) {
-    bool good = true;
-    for (uint32_t i = 0; i < run->ncode; i++) {
-        slots[i].bound = false;
-        good = good && (!slots[i].reads_bank || region_dec(run, i));
+/* What the slots say is of this code, as far as anything depends on it. What compiled code wants of the run
+ * is decoded; false: it cannot be. */
+static bool keep_slots(Run *run, const Known *known) {
+    for (uint32_t i = 0; i < known->nwords; i++) {
+        const KnownWord *word = &known->words[i];
+        if (memcmp(word->word, run->code[word->pc], sizeof word->word) != 0 ||
+            (known->slots[word->pc].reads_bank && !region_dec(run, word->pc)))
+            return false;
     }
-    return good;
+    return true;
 }
 static void clear_slots(JitSlot *slots, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
@@ -585,23 +630,27 @@ Jit *jit_attach(Run *run, MachineJit *engine) {
     if (run->jit && run->jit->engine == engine && known->run == run)
         return run->jit;
     known->run = run;
+    for (uint32_t i = 0; i < known->own.n; i++) { /* the last run's */
+        known->slots[known->own.at[i]].bound = false;
+        known->ahead[known->own.at[i]] = NULL;
+    }
+    known->own.n = 0;
     Jit *jit = ARENA_NEW(&run->arena, Jit);
     *jit = (Jit){.engine = engine,
                  .slots = known->slots,
+                 .own = &known->own,
                  .threshold = engine->stencils && !engine->at_once ? COPY_AFTER : asks_after(engine),
                  .executed = &engine->stats.executed,
                  .host = {.data = run->level->call,
                           .control = run->level->control,
                           .slots = known->slots,
-                          .ahead = ARENA_ARRAY(&run->arena, Dec *, run->ncode + 1u)}};
+                          .ahead = known->ahead}};
     run->jit = jit;
-    XXH128_hash_t code = whole_code_key(run);
-    if (!known->has_code || !XXH128_isEqual(code, known->code) || !keep_slots(run, jit->slots)) {
+    if (!keep_slots(run, known)) {
         clear_slots(jit->slots, run->ncode);
+        known->nwords = 0;
         known->straight_bytes = 0;
         engine->attached++;
     }
-    known->code = code;
-    known->has_code = true;
     return jit;
 }

@@ -74,6 +74,7 @@ const Dec *region_dec(Run *run, uint32_t pc) {
     if (!ahead[pc]) { /* one that cannot be decoded is asked for again and again: rarely */
         uint8_t *raw = arena_alloc(&run->arena, sizeof(Dec) + DEC_LINE_BYTES);
         Dec *dec = (Dec *)(void *)(raw + (DEC_LINE_BYTES - (uintptr_t)raw % DEC_LINE_BYTES) % DEC_LINE_BYTES);
+        jit_note_place(run->jit, pc);
         ahead[pc] = bind_ahead(run, pc, dec) ? dec : NULL;
     }
     return ahead[pc];

@@ -223,12 +223,18 @@ static bool decode_into(Run *run, uint32_t pc, Dec *dec, SimTrapKind *kind, char
     return true;
 }
 
+/* ... in its place in the program. */
+static bool decode_place(Run *run, uint32_t pc, SimTrapKind *kind, char why[WHY_BYTES]) {
+    VEC_ADD(&run->arena, &run->decoded, pc);
+    return decode_into(run, pc, &run->prog[pc], kind, why);
+}
+
 /* Decode an instruction and step back: RUN_AGAIN asks the loop to issue it with its own guard. */
 int bind_decode(Warp *warp, Dec *dec, uint32_t g) {
     SimTrapKind kind;
     char why[WHY_BYTES];
     warp->pc = (uint32_t)(dec - warp->prog);
-    return decode_into(warp->run, warp->pc, dec, &kind, why)
+    return decode_place(warp->run, warp->pc, &kind, why)
                ? RUN_AGAIN
                : machine_trap(warp, dec, low_lane(g), kind, "%s", why);
 }
@@ -236,7 +242,7 @@ int bind_decode(Warp *warp, Dec *dec, uint32_t g) {
 bool bind_now(Run *run, uint32_t pc) {
     SimTrapKind kind;
     char why[WHY_BYTES];
-    return run->prog[pc].full != bind_decode || decode_into(run, pc, &run->prog[pc], &kind, why);
+    return run->prog[pc].full != bind_decode || decode_place(run, pc, &kind, why);
 }
 
 bool bind_ahead(Run *run, uint32_t pc, Dec *dec) {

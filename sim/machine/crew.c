@@ -175,7 +175,7 @@ static void helper_body(void *user) {
     Helper *helper = user;
     Run *run = &helper->run;
     Grid grid;
-    machine_make_program(run);
+    machine_take_program(run, &(Diags){0}); /* the first thread has, of the same binary */
     if (helper->jit)
         run->jit = jit_attach(run, helper->jit);
     machine_grid_init(&grid, run, helper->crew);
@@ -183,6 +183,7 @@ static void helper_body(void *user) {
     pthread_mutex_lock(&helper->crew->lock);
     machine_mark_reached(run);
     pthread_mutex_unlock(&helper->crew->lock);
+    machine_give_program(run);
     machine_cta_free(grid.spare);
     mem_free(grid.slots);
     arena_free(&run->arena);
@@ -237,7 +238,9 @@ static void start_helper(Crew *crew, Helper *helper) {
     helper->run = *crew->run;
     helper->run.arena = (Arena){0};
     helper->run.res = &helper->res;
+    helper->run.program = NULL;
     helper->run.prog = NULL;
+    memset(&helper->run.decoded, 0, sizeof helper->run.decoded);
     helper->run.spare = NULL;
     helper->run.around = NULL;
     helper->run.jit = NULL;

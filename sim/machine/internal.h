@@ -164,6 +164,7 @@ typedef struct {                           /* blocks that run together and see e
 } Cluster;
 
 struct Launched;
+typedef struct Program Program;
 struct Run;
 struct Cta;
 struct Warp {
@@ -241,12 +242,14 @@ typedef struct Run {
     Arena arena; /* decoded instructions, literal rows */
     const uint64_t (*code)[2];
     uint32_t ncode;
-    Dec *prog; /* ncode entries, decoded when first issued, and one at which runs end */
+    struct Program *program;
+    Dec *prog;             /* ncode entries of it, decoded when first issued, and one at which runs end */
+    VEC(uint32_t) decoded; /* of them, those that are, or could not be */
     const Level *level;
     const uint32_t *zero_rows; /* MOST_ROWS of zeros */
     const uint8_t *bank[NUM_CONST_BANKS];
     uint32_t bank_bytes[NUM_CONST_BANKS];
-    FuncPlace *func_places; /* ascending addresses */
+    const FuncPlace *func_places; /* ascending addresses */
     uint32_t nfunc_places;
     uint32_t shared_bytes, local_bytes;
     uint32_t
@@ -271,7 +274,6 @@ typedef struct Run {
     bool bssy_assigns, warpsync_turns, mufu_flushes;
     bool slow; /* a checked mode or tracing is on */
     bool trapped;
-    bool has_runs;     /* of prog, some */
     struct Crew *crew; /* other threads execute blocks of the grid, too: crew.c; NULL: none does */
     uint64_t budget;   /* instructions that it may issue as yet; alone opt.max_issues */
     struct {
@@ -528,8 +530,10 @@ static inline int shfl_source_lane(uint32_t mode, uint32_t lane, uint32_t b, uin
 
 /* ---- blocks (cta.c) ---- */
 bool machine_cta_run_grid(Run *run);
-/* A place for decoded instructions, none decoded. */
-void machine_make_program(Run *run);
+/* ---- places of decoded instructions (program.c) ---- */
+bool machine_take_program(Run *run, Diags *diags); /* none decoded; E0513 */
+void machine_give_program(Run *run);               /* if it has one; bind.c has noted what is decoded in it */
+void machine_forget_runs(Run *run);
 void machine_mark_reached(const Run *run); /* in opt.reached */
 void machine_cta_free(Cta *cta);           /* NULL is fine */
 /* What nobody has written, by the policy. */

@@ -31,15 +31,23 @@ typedef struct JitSlot { /* of an instruction */
     uint16_t length[JIT_KINDS]; /* instructions of the region that is to be copied later; 0: not known */
     uint16_t block;             /* instructions of the longest compiled block that begins here */
     bool reads_bank;            /* compiled code reads its constant when it begins, from JitHost.ahead */
+    bool known;                 /* a region has it: its word is kept */
     bool calls_handler;         /* copied code calls its handler, and goes on behind it itself */
     uint8_t
         bound; /* all of them are in the run's program: compiled code leaves at a block of which this is 0 */
 } JitSlot;
 
+/* Instructions of which slots are bound, or something is ahead: as little is to be undone for the next run.
+ */
+typedef struct {
+    uint32_t *at, n, room;
+} JitPlaces;
+
 /* Of a run: its code, by instruction. */
 typedef struct Jit {
     MachineJit *engine;
     JitSlot *slots; /* ncode */
+    JitPlaces *own;
     uint32_t threshold;
     uint64_t *executed; /* warp instructions by compiled code, of the engine */
     JitHost host;
@@ -49,6 +57,7 @@ typedef struct Jit {
 void jit_compile(Warp *warp, uint32_t pc, unsigned kind);
 /* Decode the block at pc, which is executed now. */
 void jit_bind_block(Run *run, uint32_t pc);
+void jit_note_place(Jit *jit, uint32_t pc);
 /* The slots of a run that is to use the engine; they are in its arena. */
 Jit *jit_attach(Run *run, MachineJit *engine);
 /* The engine of a thread of a crew, by its number: opened by the thread that has `engine`, used by the other

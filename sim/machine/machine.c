@@ -180,30 +180,6 @@ static bool fixup_value(const Binary *binary, const SimMemory *mem, const BinFix
     return alloc != NULL;
 }
 
-static int by_address(const void *a, const void *b) {
-    const FuncPlace *place = a, *func_place = b;
-    return place->address < func_place->address ? -1 : place->address > func_place->address;
-}
-
-/* Where the code of each function lies that may be called through its address. */
-static bool find_functions(Run *run, Diags *d) {
-    const Binary *binary = run->bin;
-    run->func_places = ARENA_ARRAY(&run->arena, FuncPlace, binary->nfuncs + binary->nexterns + 1u);
-    for (uint32_t i = 0; i < binary->nfuncs; i++)
-        run->func_places[run->nfunc_places++] =
-            (FuncPlace){sim_func_address(binary->funcs[i].name),
-                        (uint32_t)((binary->funcs[i].address - binary->code_base) / INST_BYTES), NULL};
-    for (uint32_t i = 0; i < binary->nexterns; i++)
-        run->func_places[run->nfunc_places++] =
-            (FuncPlace){sim_func_address(binary->externs[i]), 0, binary->externs[i]};
-    qsort(run->func_places, run->nfunc_places, sizeof *run->func_places, by_address);
-    for (uint32_t i = 0; i + 1 < run->nfunc_places; i++)
-        if (run->func_places[i].address == run->func_places[i + 1].address)
-            return diag(d, (SrcLoc){0}, DIAG_E0513, run->kernel->name,
-                        "two functions' names give one address");
-    return true;
-}
-
 /* fresh[nvars]: the variables that get their place here. */
 static bool allocate_variables(const Binary *binary, SimMemory *mem, bool *fresh, Diags *d) {
     for (uint32_t i = 0; i < binary->nvars; i++) {
@@ -541,7 +517,7 @@ static bool make_memory(Run *run, Diags *d) {
     run->fast_shared_end = run->cluster_blocks > 1 ? run->shared_base : run->shared_bytes;
     if (func->shared_bytes > info->max_shared_bytes || own > info->max_shared_bytes)
         return diag(d, (SrcLoc){0}, DIAG_E0513, func->name, "more shared memory than a block can have");
-    if (!machine_place_variables(run->bin, run->mem, d) || !find_functions(run, d))
+    if (!machine_place_variables(run->bin, run->mem, d))
         return false;
     if (run->launch->cooperative && !(run->workspace = simmem_make_workspace(run->mem)))
         return diag(d, (SrcLoc){0}, DIAG_E0515, SIM_WORKSPACE_NAME, "no memory for it");
@@ -562,31 +538,6 @@ static bool make_memory(Run *run, Diags *d) {
     run->bank[CONST_BANK_ADDRESSES] = bank4;
     run->bank_bytes[CONST_BANK_ADDRESSES] = binary->const_bank4_bytes;
     return true;
-}
-
-/* Every instruction by itself again: as at the start, and for the checked modes. Behind the last one ends
- * what runs off the code. */
-static void forget_runs(Run *run) {
-    for (uint32_t i = 0; i <= run->ncode; i++) {
-        dec_go(&run->prog[i], machine_run_ends);
-        run->prog[i].run = 0;
-    }
-    run->has_runs = false;
-}
-
-void machine_make_program(Run *run) {
-    uint8_t *raw = arena_alloc(&run->arena, (MOST_ROWS + 1) * ROW_BYTES);
-    run->zero_rows =
-        (const uint32_t *)(const void *)(raw + (ROW_BYTES - (uintptr_t)raw % ROW_BYTES) % ROW_BYTES);
-    raw = arena_alloc(&run->arena, sizeof(Dec) * (run->ncode + (size_t)1) + DEC_LINE_BYTES);
-    run->prog = (Dec *)(void *)(raw + (DEC_LINE_BYTES - (uintptr_t)raw % DEC_LINE_BYTES) % DEC_LINE_BYTES);
-    forget_runs(run);
-    for (uint32_t i = 0; i < run->ncode; i++) {
-        run->prog[i].full = run->prog[i].part = bind_decode;
-        run->prog[i].guard = REG_PT;
-        run->prog[i].always = 1;
-        run->prog[i].cls = CLS_OTHER;
-    }
 }
 
 /* ---- the launch ---- */
@@ -674,18 +625,19 @@ MachineSession *machine_open(const Binary *binary, const char *kernel, const Lau
                  .level = machine_level_find(host_level)};
     bool ok =
         run->level || diag(d, (SrcLoc){0}, DIAG_E0513, kernel, "this host cannot run the level asked for");
-    ok = ok && check_launch(run, d) && check_clusters(run, d) && make_memory(run, d);
+    ok = ok && check_launch(run, d) && check_clusters(run, d) && machine_take_program(run, d) &&
+         make_memory(run, d);
     if (!ok) {
         machine_close(session);
         return NULL;
     }
-    machine_make_program(run);
     return session;
 }
 
 void machine_close(MachineSession *session) {
     if (!session)
         return;
+    machine_give_program(&session->r);
     machine_cta_free(session->r.spare);
     arena_free(&session->r.arena);
     mem_free(session);
@@ -716,19 +668,13 @@ static void start_run(Run *run, const MachineOptions *opt, MachineResult *res) {
     run->ticks = run->slept = run->mem_version = run->clock_reads = 0;
     run->quota = 0;
     run->trapped = false;
-    if (run->slow && run->has_runs)
-        forget_runs(run);
+    if (run->slow)
+        machine_forget_runs(run);
     MachineJit *jit = run->slow ? NULL : run->opt.jit;
     if (jit && machine_crew_size(run) > 1)
         jit = jit_member(jit, 0);
     run->jit = jit ? jit_attach(run, jit) : NULL;
     memset(run->cls, 0, sizeof run->cls);
-}
-
-void machine_mark_reached(const Run *run) {
-    for (uint32_t i = 0; run->opt.reached && i < run->ncode; i++)
-        if (run->prog[i].full != bind_decode)
-            run->opt.reached[i] = 1;
 }
 
 bool machine_session_run(MachineSession *session, const MachineOptions *opt, MachineResult *res, Diags *d) {

@@ -59,7 +59,6 @@ static void find_run(Run *run, uint32_t pc) {
     }
     for (uint32_t i = 0; i < n; i++)
         first[i].run = (uint8_t)(n - i + behind);
-    run->has_runs = true;
 }
 
 static void count(Run *run, uint32_t cls, uint32_t lanes, int64_t n) {

@@ -77,6 +77,8 @@ static void test_saved(void **state) {
                         .engine = (FuzzEngine)(k % (FUZZ_AUTO + 1)),
                         .jit_after = 1 + (k % (FUZZ_AUTO + 1) ? k : 0),
                         .jit_quick = k / 3 % 2,
+                        .cut_budget = k % (FUZZ_AUTO + 1) ? k % 3 * 333 : 0,
+                        .cut_memory = k % (FUZZ_AUTO + 1) ? k % 2 * 500 : 0,
                         .traces = k / 32 % 2,
                         .ptx_seed = k * 12345678901ull};
         fuzz_policy(k, &c.machine);
@@ -96,7 +98,8 @@ static void test_saved(void **state) {
                     c.reconv_opts == read.reconv_opts && c.yield_breaks == read.yield_breaks &&
                     c.yield_percent == read.yield_percent && c.verify == read.verify && c.text == read.text &&
                     c.check == read.check && c.check_only == read.check_only && c.engine == read.engine &&
-                    c.jit_quick == read.jit_quick && c.traces == read.traces &&
+                    c.jit_quick == read.jit_quick && c.cut_budget == read.cut_budget &&
+                    c.cut_memory == read.cut_memory && c.traces == read.traces &&
                     c.machine.seed == read.machine.seed &&
                     c.machine.check_control == read.machine.check_control);
     }

@@ -71,6 +71,9 @@ static void print_kind(GenKind k, const FuzzCounts *counts) {
                " runs, %.1f %% of their instructions\n",
                counts->compiled_some, counts->compiled_runs,
                100 * ratio(counts->compiled_own, counts->compiled_issues));
+    if (counts->compiled_traps)
+        printf("             %" PRIu64 " launches were cut short and trapped alike\n",
+               counts->compiled_traps);
     if (counts->compiled_found)
         printf("             %" PRIu64 " regions were executed from disk\n", counts->compiled_found);
     if (counts->literal_runs + counts->break_runs)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # stencils_fuzz.sh HEDDLE SAVED...: random programs of all kinds, interpreted and as stencils at their first execution,
-# and where a part has been interpreted before; saved ones, under everything. Copied code is executed in each kind.
+# and where a part has been interpreted before; saved ones, under everything. Copied code is executed in each kind, and
+# some launches are cut short so that they trap.
 # SPDX-License-Identifier: MIT
 set -eu
 heddle=$1
@@ -12,5 +13,6 @@ for after in 1 200; do
         echo "$out" && exit 1
     }
     echo "$out"
+    echo "$out" | grep -q '[1-9][0-9]* launches were cut short'
     [ $after -ne 1 ] || [ "$(echo "$out" | grep -c 'compiled code executed in [1-9]')" = "$(echo "$out" | grep -c 'per CPU second')" ]
 done

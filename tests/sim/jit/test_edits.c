@@ -1,7 +1,9 @@
 /* A binary keeps what was decoded of it. Each launch must run the words that are there then: edited ones, and
  * those that hold the address of a variable, which is another one in other memory; interpreted and compiled,
- * under any policy, in several threads at once. Expected values are the host's.
+ * under any policy, in several threads at once. Expected values are the host's. And what costs as much as all
+ * of the code is made once.
  * SPDX-License-Identifier: MIT */
+#include "base/scope.h"
 #include "emit/elf/binary.h"
 #include "sim/machine/machine.h"
 #include "tools/jobs/driver.h"
@@ -123,6 +125,46 @@ static int keep(Binary *binary) {
     return good ? 0 : printf("what is kept is not what is there\n");
 }
 
+/* A launch of a small kernel needs no memory for the large one beside it, once one was launched. */
+typedef struct {
+    const Binary *binary;
+    MachineJit *jit;
+    bool good;
+} Small;
+static void launch_small(void *user) {
+    Small *small = user;
+    small->good = launch(small->binary, 0, FIRST, &(MachineOptions){.jit = small->jit});
+}
+
+enum { LARGE_INSTS = 4000, SMALL_BYTES = 512 << 10 };
+static int beside_large(MachineJit *jit) {
+    static char text[sizeof kernel + 40 * LARGE_INSTS];
+    Diags d = {.sink = show};
+    Compilation compilation = {0};
+    size_t n = (size_t)snprintf(text, sizeof text,
+                                "%s.visible .entry large(.param .u64 out) {\n.reg .b32 %%x; .reg .b64 %%b;\n"
+                                "ld.param.u64 %%b, [out]; mov.u32 %%x, %%tid.x;\n",
+                                kernel);
+    for (unsigned i = 0; i < LARGE_INSTS; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "mad.lo.u32 %%x, %%x, %%x, %u;\n", i);
+    n += (size_t)snprintf(text + n, sizeof text - n, "st.global.u32 [%%b], %%x; ret; }\n");
+    PtxModule *module = ptx_parse("large.ptx", text, n, &d);
+    Binary *binary = module && driver_compile(&compilation, module, &(DriverOptions){0}, &d)
+                         ? binary_read("large", compilation.image, compilation.image_bytes, &d)
+                         : NULL;
+    Small small = {.binary = binary, .jit = jit};
+    ScopeResult end = {0};
+    if (binary)
+        launch_small(&small);
+    if (small.good)
+        end = scope_run(launch_small, &small, &(ScopeLimits){.bytes = SMALL_BYTES});
+    bool is_large = binary && binary->ncode > LARGE_INSTS;
+    binary_free(binary);
+    driver_free(&compilation);
+    ptx_free(module);
+    return is_large && small.good && end.end == SCOPE_DONE ? 0 : printf("it costs what the module costs\n");
+}
+
 int main(void) {
     Diags d = {.sink = show};
     PtxModule *module = ptx_parse("edits.ptx", kernel, sizeof kernel - 1, &d);
@@ -145,5 +187,10 @@ int main(void) {
     }
     driver_free(&compilation);
     ptx_free(module);
+    status = status ? status : beside_large(NULL);
+    MachineJit *copies =
+        machine_jit_open(&(MachineJitOptions){.after = 1, .stencils = MACHINE_STENCILS_ONLY});
+    status = status ? status : beside_large(copies);
+    machine_jit_close(copies);
     return status != 0;
 }
