@@ -24,23 +24,46 @@ typedef struct {
     uint32_t *uses;     /* [value] how many operands read it; NULL until asked for */
 } Updates;
 
-/* Of phis in front of the value, in the order of the text: where the value comes round a loop. */
+typedef struct {
+    Updates *updates;
+    const uint32_t *place; /* [block] in the text */
+    VEC(uint32_t) phis;    /* values on the way round a loop whose sources are to be looked at */
+} Rounds;
+
+/* The value is what x becomes: in the text it is made where x is or behind that, so it comes round a loop. */
+static void note_next(Rounds *rounds, Operand next, uint32_t x) {
+    Function *f = rounds->updates->f;
+    if (next.kind != OPK_VAL || next.count != 1 || next.value == x || !f->values.at[next.value].def.i ||
+        rounds->place[f->values.at[next.value].block.i] < rounds->place[f->values.at[x].block.i])
+        return;
+    rounds->updates->replaces[next.value] = x;
+    if (ir_inst(f, f->values.at[next.value].def)->op == IR_PHI)
+        VEC_ADD(&rounds->updates->a, &rounds->phis, next.value);
+}
+
+/* Of phis in front of the value, in the order of the text; and of these what comes to them by other phis,
+ * where ways of the round meet before its end:
+ *     loop: x = phi(a, z)      y = x + 1      p = x & 2      ...      z = phi(y, y, w)      bra loop */
 static bool note_phis(Updates *updates) {
     Function *f = updates->f;
     uint32_t *place = ARENA_ARRAY(&updates->a, uint32_t, f->blocks.n);
+    Rounds rounds = {.updates = updates, .place = place};
     bool any = false;
     FOR_BLOCKS(f, b)
         place[b.i] = AT(b);
     FOR_BLOCKS(f, b)
-        FOR_INSTS(f, b, i) {
-            if (i->op != IR_PHI)
-                break;
-            FOR_SRCS(f, i, src)
-                if (src->kind == OPK_VAL && src->count == 1 && ir_dst(f, i, 0)->kind == OPK_VAL &&
-                    src->value != ir_dst(f, i, 0)->value && f->values.at[src->value].def.i &&
-                    place[f->values.at[src->value].block.i] >= place[b.i])
-                    updates->replaces[src->value] = ir_dst(f, i, 0)->value, any = true;
-        }
+        FOR_PHIS(f, b, phi)
+            if (ir_dst(f, phi, 0)->kind == OPK_VAL)
+                FOR_SRCS(f, phi, src)
+                    note_next(&rounds, *src, ir_dst(f, phi, 0)->value);
+    for (uint32_t k = 0; k < rounds.phis.n; k++) {
+        const Inst *phi = ir_inst(f, f->values.at[rounds.phis.at[k]].def);
+        FOR_SRCS(f, phi, src)
+            if (src->kind == OPK_VAL && !updates->replaces[src->value])
+                note_next(&rounds, *src, updates->replaces[rounds.phis.at[k]]);
+    }
+    for (uint32_t v = 0; v < f->values.n && !any; v++)
+        any = updates->replaces[v];
     return any;
 }
 

@@ -584,6 +584,26 @@ static void late_updates(void **state) {
     }
 }
 
+/* The next value of a counter comes round the loop by a phi of two ways, and its old one is read behind the
+ * update: one register, and no copy on either way. */
+static void updates_by_ways(void **state) {
+    (void)state;
+    static const char text[] =
+        "module sm_80 opt=2 const=0\n"
+        "func @k entry ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
+        "bb1: preds() succs(bb2)\n  %r1 = S2R SR[laneid]\n  %r2 = S2R SR[tid.x]\n  BRA _, _, bb2\n"
+        "bb2: preds(bb1 bb4) succs(bb4 bb3)\n  %r3 = phi %r1, %r7\n"
+        "  %r4, _, _ = IADD3 %r3, 0x1, RZ, !PT, !PT\n  %r5, _ = LOP3(lut=0xc0) %r3, %r2, RZ, _\n"
+        "  %p6, _ = ISETP(cmp=LT) %r5, %r2, _, _\n  @%p6 BRA _, _, bb4\n  BRA _, _, bb3\n"
+        "bb3: preds(bb2) succs(bb4)\n  %r8 = IMAD %r4, %r2, 0x1, _\n  BRA _, _, bb4\n"
+        "bb4: preds(bb2 bb3) succs(bb2 bb5)\n  %r7 = phi %r4, %r8\n"
+        "  %p9, _ = ISETP(cmp=LT) %r7, %r2, _, _\n  @%p9 BRA _, _, bb2\n  BRA _, _, bb5\n"
+        "bb5: preds(bb4) succs()\n  STG _, _, 0x0, %r7\n  EXIT _\n}\n";
+    unsigned blocks;
+    assert_int_equal(copies_of(text, &blocks), 0);
+    assert_int_equal(blocks, 5);
+}
+
 /* Both sides of a branch make the next value, one behind the other, and the second reads the old one: each is
  * made in its own lanes. Not where the first one's value is read, too, or the old one behind the second. */
 static void sides_of_updates(void **state) {
@@ -640,6 +660,7 @@ static void copies_before_branch(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(late_updates),
+        cmocka_unit_test(updates_by_ways),
         cmocka_unit_test(sides_of_updates),
         cmocka_unit_test(copies_before_branch),
         cmocka_unit_test(scalars),
