@@ -544,13 +544,32 @@ static void look_at_loop(Meet *meet, uint32_t loop) {
     arena_release(&meet->c->a, mark);
 }
 
+/* Do lanes come to `at` from several sides of the branch? Only where it is a side itself may no others: they
+ * exit, or go round for ever. */
+static bool meet_there(Meet *meet, uint32_t branch, uint32_t at) {
+    bool is_side = false;
+    for (uint32_t s = 0; s < block_at(meet, branch)->nsuccs; s++)
+        is_side |= succ_of(meet, branch, s) == at;
+    if (!is_side)
+        return true;
+    uint32_t seen = can_come(meet, NONE, at), ways = 0, last = NONE;
+    for (uint32_t s = 0; s < block_at(meet, branch)->nsuccs; s++) {
+        uint32_t to = succ_of(meet, branch, s);
+        ways += to != last && to != NONE && (to == at || meet->mark[to]);
+        last = to;
+    }
+    while (seen)
+        meet->mark[meet->list[--seen]] = 0;
+    return ways > 1;
+}
+
 /* The others, in the whole procedure. */
 static void look_at_rest(Meet *meet) {
     for (uint32_t at = 0; at < meet->n; at++) {
         uint32_t join = meet->parts[at] ? meet->c->ipdom[meet->proc->rpo[at]] : NONE;
         uint32_t place = join == NONE ? NONE : pos_of(meet, join);
         if (place != NONE && !(block_at(meet, place)->ends && only_ends(meet, place, true)) &&
-            !gathered(meet, at, place))
+            !gathered(meet, at, place) && meet->budget && meet_there(meet, at, place))
             tell(meet, at, NONE, place);
     }
 }
