@@ -5,6 +5,8 @@
 #   heddle_user_test(NAME SOURCE)   a cmocka test of the public library, linked as a user links it, label "unit"
 #   heddle_test_once(NAMES...) tests whose outcome no build changes (the text of the tree, what ptxas says, counted work), or
 #                              that walk the code of another test: label "once", ./run-tests asks one build
+#   heddle_test_level(LEVEL NAMES...) of tests that differ in their level alone: once at -O1 and -O2, for -O0 and -O3 walk all
+#                              that these do
 #   heddle_test_part(N NAMES...) tests whose many cases walk the same code: where a sanitizer slows them down, they take every
 #                              N-th case (HEDDLE_PART in their environment)
 #   heddle_test_cost(SECONDS NAMES...) long tests, with about what they take: parallel runs start them first, measured or not
@@ -173,4 +175,10 @@ function(heddle_test_once)
       set_property(TEST ${test} APPEND PROPERTY LABELS once)
     endif()
   endforeach()
+endfunction()
+
+function(heddle_test_level level)
+  if(level EQUAL 1 OR level EQUAL 2)
+    heddle_test_once(${ARGN})
+  endif()
 endfunction()
