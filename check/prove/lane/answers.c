@@ -65,7 +65,7 @@ void prove_question_free(ProveQuestion *question) {
 
 /* ---- those that were asked ---- */
 /* Where the question is, or would be. */
-static ProveAnswered *slot_of(const ProveAnswers *answers, const ProveQuestion *question) {
+static ProveAnswered *answer_slot(const ProveAnswers *answers, const ProveQuestion *question) {
     for (uint32_t at = (uint32_t)question->hash;; at++) {
         ProveAnswered *slot = &answers->slots[at & (answers->nslots - 1)];
         if (!slot->words || (slot->hash == question->hash && slot->nwords == question->nwords &&
@@ -75,7 +75,7 @@ static ProveAnswered *slot_of(const ProveAnswers *answers, const ProveQuestion *
 }
 
 const ProveAnswer *prove_answers_find(const ProveAnswers *answers, const ProveQuestion *question) {
-    const ProveAnswered *slot = answers->nslots ? slot_of(answers, question) : NULL;
+    const ProveAnswered *slot = answers->nslots ? answer_slot(answers, question) : NULL;
     return slot && slot->words ? &slot->answer : NULL;
 }
 
@@ -101,7 +101,7 @@ void prove_answers_add(ProveAnswers *answers, const ProveQuestion *question, Pro
         prove_answers_free(answers);
     if (2 * (answers->n + 1) > answers->nslots)
         grow(answers);
-    ProveAnswered *slot = slot_of(answers, question);
+    ProveAnswered *slot = answer_slot(answers, question);
     if (!slot->words) {
         *slot = (ProveAnswered){
             question->hash,
