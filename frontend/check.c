@@ -247,6 +247,22 @@ static bool check_pack(const Check *check, PtxInsn *i, unsigned n, PtxType t, Pt
     return true;
 }
 
+/* Where registers may be wider than what is accessed, all of one vector are as wide. */
+static bool are_as_wide(const Check *check, const PtxOperand *vector) {
+    const PtxOperand *first = NULL;
+    for (unsigned k = 0; k < vector->nvec; k++) {
+        const PtxOperand *element = &vector->vec[k];
+        if (element->kind != PO_REG)
+            continue;
+        first = first ? first : element;
+        PtxType one = reg_type(check, first->reg), other = reg_type(check, element->reg);
+        if (ptx_type_bytes(one) != ptx_type_bytes(other))
+            return diag(check->d, element->loc, DIAG_E0152, reg_name(check, first->reg), ptx_type_name(one),
+                        reg_name(check, element->reg), ptx_type_name(other));
+    }
+    return true;
+}
+
 static bool check_vector(const Check *check, PtxInsn *i, unsigned n, const OperandSpec *spec, PtxType t,
                          PtxOperand *operand) {
     OperandSpec each = *spec;
@@ -263,7 +279,7 @@ static bool check_vector(const Check *check, PtxInsn *i, unsigned n, const Opera
         if (!(each.kind == 'D' ? check_dst(check, i, n, &each, t, &operand->vec[k])
                                : check_src(check, i, n, &each, t, &operand->vec[k])))
             return false;
-    return true;
+    return are_as_wide(check, operand);
 }
 
 /* addresses */
@@ -324,6 +340,10 @@ static bool check_address(const Check *check, PtxInsn *i, unsigned n, uint8_t *s
     unsigned bytes = ptx_type_bytes(t);
     if (tc == TC_FLOAT || tc == TC_PRED || !bytes || bytes > 8) /* narrow ones are extended, as ptxas does */
         return diag(check->d, operand->loc, DIAG_E0138, reg_name(check, operand->reg), ptx_type_name(t));
+    bool says_size =
+        check->m->version_major > 2 || (check->m->version_major == 2 && check->m->version_minor >= 3);
+    if (bytes == 4 && says_size && (*space == SP_NONE || *space == SP_GLOBAL))
+        diag(check->d, operand->loc, DIAG_W0153, reg_name(check, operand->reg), ptx_type_name(t));
     return true;
 }
 
@@ -372,11 +392,11 @@ static bool check_operand(const Check *c, PtxInsn *i, unsigned n, const OperandS
     bool of_one = is_vector_of_one(c, i, spec);
     if (operand->kind != PO_VEC && of_one && !operand->in_braces)
         return wrong_kind(c, i, n, operand, "a vector");
-    bool takes_one =
-        (spec->is_vector && i->vec == 1) || spec->nvec == 1 || (i->op == PTX_MOV && i->type[0] != TY_PRED);
+    bool packs = i->op == PTX_MOV && ptx_type_class(t) == TC_BITS && !(n > 1 && i->operands[0].in_braces);
+    bool takes_one = (spec->is_vector && i->vec == 1) || spec->nvec == 1 || packs;
     if (takes_one && operand->kind == PO_VEC && operand->nvec == 1 && operand->vec[0].kind != PO_SINK) {
         PtxOperand element = operand->vec[0]; /* `{ %r1 }`, as ptxas takes it */
-        element.in_braces = of_one;
+        element.in_braces = of_one || packs;
         *operand = element;
     }
     if (spec->nvec > 1 || spec->is_tile || (spec->is_vector && i->vec > 1))

@@ -19,10 +19,14 @@ static void complete_phase(PtxRun *run, PtxBlock *first) {
         return;
     first->phase++;
     first->arrivals = 0;
+    interp_race_gather_free(&first->complete);
+    first->complete = first->coming;
+    first->coming = (RaceGather){0};
     for (uint32_t i = 0; i < run->cluster_blocks; i++)
         for (uint32_t k = 0; first[i].live && k < first[i].nthreads; k++)
             if (first[i].threads[k].state == TS_CLUSTER) {
                 first[i].threads[k].arrived = false;
+                interp_race_depart_late(run, &first->complete, &first[i].threads[k]);
                 interp_wake(&first[i].threads[k]);
             }
 }
@@ -54,6 +58,7 @@ static PtxStep exec_arrive(PtxRun *run, PtxThread *thread, const PtxCode *code) 
     thread->arrived = true;
     thread->arrival_phase = first->phase;
     first->arrivals++;
+    interp_race_arrive_early(run, &first->coming, thread, code->insn->sem != SEM_RELAXED);
     complete_phase(run, first);
     return STEP_GO;
 }
@@ -64,6 +69,7 @@ static PtxStep exec_wait(PtxRun *run, PtxThread *thread, const PtxCode *code) {
                            "waits at the cluster's barrier without an arrival");
     if (thread->arrival_phase != thread->warp->block->first->phase) {
         thread->arrived = false;
+        interp_race_depart_late(run, &thread->warp->block->first->complete, thread);
         return STEP_GO;
     }
     interp_block_thread(thread, TS_CLUSTER, code);

@@ -21,7 +21,11 @@ const char *interp_value_text(PtxValue value); /* what was seen, and what it tel
 uint32_t interp_value_classes(const PtxInsn *insn);
 
 /* What a module leaves to the compiler: bits. */
-enum { PTX_LATITUDE_FUSE = 1 /* sums of products */, PTX_LATITUDE_APPROX = 2 /* .approx, .full */ };
+enum {
+    PTX_LATITUDE_FUSE = 1,   /* sums of products */
+    PTX_LATITUDE_APPROX = 2, /* .approx, .full */
+    PTX_LATITUDE_SIGN = 4    /* neg and abs of a NaN */
+};
 unsigned interp_latitude(const PtxModule *module);
 typedef enum {
     PTX_APPROX_AS_IS,
@@ -79,10 +83,11 @@ typedef struct {
     bool allow_divergent_barriers; /* aligned barriers may be met at different instructions */
     /* Other things that a compiler may do (sim/interp/latitude.c): fuse products into sums, where both
      * operands are products the first (1) or the second (2); .approx and .full results at the ends of their
-     * bounds */
+     * bounds; neg and abs that change the sign of a NaN and no other bit */
     uint8_t fuse;
     uint8_t approx; /* PtxApprox */
-    PtxSums sums;   /* of products of matrices */
+    bool sign_alone;
+    PtxSums sums; /* of products of matrices */
     /* What PTX does not say (sim/interp/unwritten.c): random values of this seed, not 0, where nobody wrote,
      * in registers, local and shared memory, what malloc gives and what shuffles take from lanes that are not
      * there; and local and shared variables lie so much higher, a multiple of 1024, and shared ones so far

@@ -1,13 +1,18 @@
 /* What PTX leaves to the compiler: products and sums without a rounding modifier may become fused operations
- * (PTX ISA 9.7.3, mul and add), and .approx and .full results have an error bound, not bits. The interpreter
- * does nothing of the kind of its own accord; asked to, it runs a kernel as another compiler may have made
- * it, so that what another compiler's binary does can be told from an error. SPDX-License-Identifier: MIT */
+ * (PTX ISA 9.7.3, mul and add), .approx and .full results have an error bound, not bits, and neg and abs make
+ * some NaN of a NaN (9.7.3.10 and 11). The interpreter does nothing of the kind of its own accord; asked to,
+ * it runs a kernel as another compiler may have made it, so that what another compiler's binary does can be
+ * told from an error. Operations asked for by name are those of which the document leaves a latitude of its
+ * own, which is no column. SPDX-License-Identifier: MIT */
 #include "sim/interp/run.h"
 #include <math.h>
 
 static bool may_contract(const PtxInsn *in, PtxOp op) { return in->op == op && in->flags & PF_CONTRACT; }
 static bool is_sum(const PtxInsn *in) { return may_contract(in, PTX_ADD) || may_contract(in, PTX_SUB); }
 static bool is_approximate(const PtxInsn *in) { return (in->flags & (PF_APPROX | PF_FULL)) != 0; }
+static bool changes_sign(const PtxInsn *in) {
+    return (in->op == PTX_NEG || in->op == PTX_ABS) && in->type[0] == TY_F32;
+}
 
 unsigned interp_latitude(const PtxModule *module) {
     unsigned all = 0;
@@ -16,6 +21,7 @@ unsigned interp_latitude(const PtxModule *module) {
             const PtxInsn *in = &module->funcs[f].insns[i];
             all |= is_sum(in) ? PTX_LATITUDE_FUSE : 0;
             all |= is_approximate(in) ? PTX_LATITUDE_APPROX : 0;
+            all |= changes_sign(in) ? PTX_LATITUDE_SIGN : 0;
         }
     return all;
 }
@@ -183,9 +189,28 @@ static void take_approx(PtxCode *code, PtxApprox approx, uint32_t at) {
                                                  : -1;
 }
 
+/* ---- signs ---- */
+
+/* As where ptxas makes it a sign of an operand that is chosen or moved, not computed with. */
+static uint64_t sign_alone(uint64_t a, uint64_t b, uint64_t c, const PtxCode *code) {
+    uint64_t sign = signs(code);
+    if (!isnan(f32_of((uint32_t)a)))
+        return code->inner(a, b, c, code);
+    return code->insn->op == PTX_NEG ? (uint32_t)a ^ sign : (uint32_t)a & ~sign;
+}
+
+static void take_sign(PtxCode *code) {
+    if (!changes_sign(code->insn) || code->exec != interp_exec_pure)
+        return;
+    code->inner = code->pure;
+    code->pure = sign_alone;
+}
+
 void interp_take_latitude(PtxRun *run, PtxProc *proc) {
     if (run->opt.fuse)
         fuse_all(run, proc);
     for (uint32_t i = 0; run->opt.approx && i < proc->func->ninsns; i++)
         take_approx(&proc->code[i], (PtxApprox)run->opt.approx, i);
+    for (uint32_t i = 0; run->opt.sign_alone && i < proc->func->ninsns; i++)
+        take_sign(&proc->code[i]);
 }

@@ -236,6 +236,24 @@ void interp_race_depart(PtxRun *run, const RaceGather *gather, PtxThread *t) {
     rt->base = clock_ref(gather->clock);
 }
 
+void interp_race_arrive_early(PtxRun *run, RaceGather *gather, PtxThread *thread, bool releases) {
+    if (!run->races)
+        return;
+    RaceThread *rt = thread_of(run, thread);
+    if (releases) {
+        interp_race_arrive(run, gather, thread);
+    } else if (rt->fence_epoch) {
+        clock_join(&gather->clock, rt->fence, run->races->nthreads);
+        clock_raise(&gather->clock, run->races->nthreads, block_number(run, thread->warp->block),
+                    thread->linear, rt->fence_epoch);
+    }
+}
+
+void interp_race_depart_late(PtxRun *run, const RaceGather *gather, PtxThread *thread) {
+    if (run->races)
+        clock_join(&thread_of(run, thread)->base, gather->clock, run->races->nthreads);
+}
+
 void interp_race_gather_free(RaceGather *gather) {
     clock_drop(gather->clock);
     *gather = (RaceGather){0};
@@ -603,6 +621,8 @@ void interp_race_block_start(PtxRun *run, PtxBlock *b) {
         thread_clear(&ptx_races->threads[slot * ptx_races->nthreads + i]);
     for (unsigned i = 0; i < 16; i++)
         interp_race_gather_free(&b->bars[i].gather);
+    interp_race_gather_free(&b->coming);
+    interp_race_gather_free(&b->complete);
     for (uint32_t i = 0; i < ptx_races->cap_places; i++) { /* the block's shared memory begins anew */
         Place *place = &ptx_races->places[i];
         if (place->bytes >= b->shared && place->bytes < b->shared + interp_all_shared(run)) {
@@ -649,6 +669,8 @@ void interp_race_end(PtxRun *run) {
         region_clear(&ptx_races->shared[i], false);
         for (unsigned k = 0; k < 16; k++)
             interp_race_gather_free(&run->blocks[i].bars[k].gather);
+        interp_race_gather_free(&run->blocks[i].coming);
+        interp_race_gather_free(&run->blocks[i].complete);
     }
     for (uint32_t i = 0; i < ptx_races->nglobal; i++)
         region_clear(&ptx_races->global[i], false);

@@ -44,5 +44,10 @@ void interp_race_fresh(struct PtxRun *run, uint64_t address, uint64_t size_bytes
 /* Barriers: arrive, then go on together. */
 void interp_race_arrive(struct PtxRun *run, RaceGather *gather, struct PtxThread *thread);
 void interp_race_depart(struct PtxRun *run, const RaceGather *gather, struct PtxThread *thread);
+/* ... of a barrier where threads do other things between the two: what was done before a fence counts, or
+ * before the arrival where that releases. */
+void interp_race_arrive_early(struct PtxRun *run, RaceGather *gather, struct PtxThread *thread,
+                              bool releases);
+void interp_race_depart_late(struct PtxRun *run, const RaceGather *gather, struct PtxThread *thread);
 void interp_race_gather_free(RaceGather *gather);
 #endif

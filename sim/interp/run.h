@@ -208,6 +208,7 @@ struct PtxBlock {
     uint32_t rank;     /* in the cluster */
     uint64_t phase;    /* of the first block: how often the cluster's barrier was complete */
     uint64_t arrivals; /* of the first block: threads that have arrived in this phase and not ended */
+    RaceGather coming, complete; /* of the first block: of this phase and of the one before it */
 };
 
 typedef struct { /* bytes [begin, end) */

@@ -57,6 +57,10 @@ judge 0 contraction 'mul.f32 %p, %f, %g; mul.f32 %h, %f, %f; add.f32 %h, %p, %h;
 judge 0 contraction 'mul.f32 %p, %f, %g; mul.f32 %h, %f, %f; add.f32 %h, %p, %h;' 'mul.rn.f32 %p, %f, %g; fma.rn.f32 %h, %f, %f, %p;'
 judge 0 contraction 'ex2.approx.f32 %h, %f;' 'ex2.approx.f32 %h, %f; mul.rn.f32 %h, %h, 0f3F800001;'
 judge 0 contraction 'div.full.f32 %h, %f, %g;' 'div.rn.f32 %h, %f, %g;'
+# neg and abs make some NaN of a NaN (PTX ISA 9.7.3.10 and 11): ptxas makes a sign of a value that is chosen or moved
+nan='sub.rn.f32 %p, %f, %f; div.rn.f32 %p, %p, %p;' flipped='mov.b32 %x, %p; xor.b32 %x, %x, 0x80000000; mov.b32 %h, %x;'
+judge 0 contraction "$nan neg.f32 %h, %p;" "$nan $flipped"
+judge 4 differs "$nan add.rn.f32 %h, %p, %p;" "$nan $flipped"
 # a quotient is a product, too, so that what becomes of its bits is known; integers must be those of a run
 sed -i.float 's/"f32", "count": 64/"u32", "count": 64/' k.json
 bits='mov.b32 %x, %h; xor.b32 %x, %x, %i; and.b32 %x, %x, 15; cvt.rn.f32.u32 %h, %x;'

@@ -1,12 +1,13 @@
 /* Differences by rounding: see rounding.h.
  *
  * The PTX is run again as other compilers may have made it: products fused into sums, .approx results at the
- * ends of their bounds. A result that has the bits of one of these runs is explained. One of a floating-point
- * buffer that has the bits of none may come from a mixture of them (each sum may fuse another product): it is
- * explained if it is no further from the PTX's result than a few times what the runs move it. So where
- * nothing is left to the compiler every bit counts, and a wrong constant or operation, which moves a result
- * further, differs. Steps that each depend on the last may move a result by more than the few runs do: one
- * that is no further away than these move another of its buffer shows nothing. SPDX-License-Identifier: MIT
+ * ends of their bounds, NaNs of which neg and abs change the sign alone. A result that has the bits of one of
+ * these runs is explained. One of a floating-point buffer that has the bits of none may come from a mixture
+ * of them (each sum may fuse another product): it is explained if it is no further from the PTX's result than
+ * a few times what the runs move it. So where nothing is left to the compiler every bit counts, and a wrong
+ * constant or operation, which moves a result further, differs. Steps that each depend on the last may move a
+ * result by more than the few runs do: one that is no further away than these move another of its buffer
+ * shows nothing. SPDX-License-Identifier: MIT
  */
 #include "check/validate/compare/rounding.h"
 #include "check/validate/compare/diff.h"
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RUNS = 8, SPREAD_FACTOR = 4 };
+enum { MOST_RUNS = 9, SPREAD_FACTOR = 4 };
 static const double SMALL = 0x1p-10; /* by the number itself: what steps make of a rounding */
 
 bool rounding_parse(const char *text, DiffTolerance *out) {
@@ -175,13 +176,14 @@ static bool all_accepted(Rounding *rounding, Accept *accept) {
 
 /* ---- other compilers ---- */
 
-static void run_as(Rounding *rounding, uint8_t fuse, PtxApprox approx) {
+static void run_as(Rounding *rounding, uint8_t fuse, PtxApprox approx, bool sign_alone) {
     const RoundingQuestion *q = rounding->question;
     Diags quiet = {0};
     PtxRunOptions options = {.seed = q->options ? q->options->seed : 0,
                              .budget = q->options ? q->options->budget : 0,
                              .fuse = fuse,
-                             .approx = (uint8_t)approx};
+                             .approx = (uint8_t)approx,
+                             .sign_alone = sign_alone};
     PtxRunResult result = {0};
     SimMemory *memory = simmem_clone(q->before);
     if (memory && diff_run_ptx(q->plan, q->launch, q->module, memory, &options, &result, &quiet) &&
@@ -191,15 +193,25 @@ static void run_as(Rounding *rounding, uint8_t fuse, PtxApprox approx) {
         simmem_free(memory);
 }
 
+static const char *latitude_text(unsigned latitude) {
+    return latitude & PTX_LATITUDE_FUSE && latitude & PTX_LATITUDE_APPROX
+               ? "fused products or other .approx results"
+           : latitude & PTX_LATITUDE_FUSE   ? "products fused into sums"
+           : latitude & PTX_LATITUDE_APPROX ? "other .approx results"
+                                            : "another sign of a NaN";
+}
+
 static void run_all(Rounding *rounding, unsigned latitude) {
     bool fuse = latitude & PTX_LATITUDE_FUSE, approx = latitude & PTX_LATITUDE_APPROX;
     for (uint8_t way = approx ? 0 : 1; way <= (fuse ? 2 : 0); way++)
-        run_as(rounding, way, PTX_APPROX_STEPS);
+        run_as(rounding, way, PTX_APPROX_STEPS, false);
     for (PtxApprox end = PTX_APPROX_UP; approx && end <= PTX_APPROX_MIXED; end++) {
-        run_as(rounding, 0, end);
+        run_as(rounding, 0, end, false);
         if (fuse && end != PTX_APPROX_MIXED)
-            run_as(rounding, 1, end);
+            run_as(rounding, 1, end, false);
     }
+    if (latitude & PTX_LATITUDE_SIGN)
+        run_as(rounding, 0, PTX_APPROX_STEPS, true);
 }
 
 Verdict rounding_verdict(const RoundingQuestion *question, char note[ROUNDING_NOTE_BYTES]) {
@@ -217,10 +229,7 @@ Verdict rounding_verdict(const RoundingQuestion *question, char note[ROUNDING_NO
         verdict = VERDICT_CONTRACTION;
         snprintf(note, ROUNDING_NOTE_BYTES,
                  "%llu results as with %s, %llu near to that, %llu NaN with other bits",
-                 (unsigned long long)rounding.same,
-                 !(latitude & PTX_LATITUDE_APPROX) ? "products fused into sums"
-                 : latitude & PTX_LATITUDE_FUSE    ? "fused products or other .approx results"
-                                                   : "other .approx results",
+                 (unsigned long long)rounding.same, latitude_text(latitude),
                  (unsigned long long)rounding.near, (unsigned long long)rounding.nans);
     } else if (foreign && all_accepted(&rounding, accept_no_further)) {
         verdict = VERDICT_UNKNOWN;

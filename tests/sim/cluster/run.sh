@@ -52,6 +52,27 @@ for seed in 1 2; do try "the interpreter, seed $seed" "4 4" "2 4" 32 run ring.pt
 [ $? != 0 ] && grep -q 'block of the cluster that has ended' "$dir/out" || fail "an access to a block that has ended"
 "$heddle" run ring.ptx --engine ptx --kernel ring --grid 5 --cluster 2 --block 1 --arg 'out:out:u32[40]=zero' --arg 'out:ids:u32[80]=zero' > "$dir/out" 2>&1
 [ $? = 1 ] && grep -q 'whole clusters' "$dir/out" || fail "a grid of no whole clusters"
+# what was done before the arrival is known behind the wait: it releases, unless it is .relaxed, which wants a fence before it
+cat > "$dir/known.ptx" << 'END'
+.version 8.3
+.target sm_90
+.address_size 64
+.visible .entry known(.param .u64 out)
+{
+.reg .b64 %a<3>; .reg .b32 %t, %v; .reg .pred %p; .shared .b32 word;
+ld.param.u64 %a1, [out]; mov.u32 %t, %tid.x; setp.ne.u32 %p, %t, 0; @%p bra ARRIVE;
+st.shared.u32 [word], 7;
+ARRIVE: barrier.cluster.arrive.aligned;
+barrier.cluster.wait.aligned;
+ld.shared.u32 %v, [word]; mul.wide.u32 %a2, %t, 4; add.s64 %a1, %a1, %a2; st.global.u32 [%a1], %v; ret; }
+END
+sed 's/arrive.aligned/arrive.relaxed.aligned/' "$dir/known.ptx" > "$dir/relaxed.ptx"
+sed 's/^ARRIVE: /fence.mbarrier_init.release.cluster; &/' "$dir/relaxed.ptx" > "$dir/fenced.ptx"
+for way in known relaxed fenced; do
+    "$heddle" run "$dir/$way.ptx" --engine ptx --races --grid 1 --block 64 --arg 'out:out:u32[64]=zero' > "$dir/out" 2>&1
+    races=$(grep -c '^race at shared word' "$dir/out")
+    [ $races = $([ $way = relaxed ] && echo 1 || echo 0) ] || fail "$way: $races races at the cluster's barrier"
+done
 sed 's/^\(\.visible .entry ring(.*\)/\1 .reqnctapercluster 2, 2/' ring.ptx > "$dir/required.ptx"
 numbers 4 2 2 2 1
 required=(--kernel ring --grid 4,2 --block 32 --arg 'out:out:u32[64]=zero' --arg 'out:ids:u32[128]=zero' --expect "out=${out%,}" --expect "ids=${ids%,}")
