@@ -228,8 +228,10 @@ Verdict rounding_verdict(const RoundingQuestion *question, char note[ROUNDING_NO
     if (foreign && all_accepted(&rounding, accept_explained)) {
         verdict = VERDICT_CONTRACTION;
         snprintf(note, ROUNDING_NOTE_BYTES,
-                 "%llu results as with %s, %llu near to that, %llu NaN with other bits",
+                 "%llu results as with %s%s, %llu near to that, %llu NaN with other bits",
                  (unsigned long long)rounding.same, latitude_text(latitude),
+                 latitude & PTX_LATITUDE_SIGN && latitude != PTX_LATITUDE_SIGN ? " or another sign of a NaN"
+                                                                               : "",
                  (unsigned long long)rounding.near, (unsigned long long)rounding.nans);
     } else if (foreign && all_accepted(&rounding, accept_no_further)) {
         verdict = VERDICT_UNKNOWN;
