@@ -613,7 +613,7 @@ static void test_random(void **state) {
     }
     printf("%u instructions became %u; %u branches became guards, %u were melded; %u stores compared\n",
            before, after, converted, melded, stores);
-    assert_true(melded > 0);
+    assert_true(melded > 0 || test_part() > 1); /* two of all */
     assert_true(converted > 3000 / test_part());
     assert_true(after < before * 3 / 4);
 }
