@@ -91,9 +91,18 @@ static Term *shifted_back(Terms *ts, Term *term, unsigned *n) {
     *n = (unsigned)term->a[1]->k;
     return t_land(ts, term->a[0], t_const(ts, 32, LOW << *n));
 }
+/* Of a masked word the word, if all that the mask takes away is shifted out by c: 4 * (x & 0x3fffffff) is 4 *
+ * x. */
+static Term *unmasked(Term *term, uint64_t c) {
+    uint32_t kept = c & LOW ? (uint32_t)(LOW >> __builtin_ctzll(c)) : 0;
+    bool mask = term->kind == TK_XOR && term->n == 1 && !(term->k & kept) && term->a[0]->kind != TK_AND;
+    return mask && !((term->c[0] ^ term_possible(term->a[0])) & kept) ? term->a[0] : term;
+}
 static void lin_add(Terms *ts, Lin *lin, Term *term, uint64_t c) {
     unsigned n;
     Term *z;
+    if (lin->width == 32)
+        term = unmasked(term, c);
     if (term->kind == TK_CONST) {
         lin->k += c * term->k;
     } else if (term->kind == TK_SUM) {
@@ -511,10 +520,6 @@ static Term *term_shift(Terms *ts, TermOp op, Term *x, Term *n) {
     return t_app(ts, op, 32, 0, NULL, (Term *[]){x, n}, 2);
 }
 Term *t_shl(Terms *ts, Term *x, Term *term) {
-    uint64_t kept = t_is_const(term) && term->k < 32 ? LOW >> term->k : LOW;
-    if (x->kind == TK_XOR && x->n == 1 && !x->k && x->a[0]->kind != TK_AND &&
-        !((x->c[0] ^ term_possible(x->a[0])) & kept)) /* a mask of bits that are shifted out */
-        x = x->a[0];
     return t_is_const(term) ? term_rewrite(ts, RW_SHL, x, term) : term_shift(ts, TO_SHL, x, term);
 }
 Term *t_lshr(Terms *ts, Term *word, Term *term) {

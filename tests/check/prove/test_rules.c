@@ -207,6 +207,7 @@ static void make_shapes(World *world) {
                      t_scale(ts, x, 4),
                      t_inv(ts, x),
                      t_land(ts, x, number(ts, 0xff)),
+                     t_land(ts, x, number(ts, 0x3fffffff)),
                      t_land(ts, x, y),
                      t_lor(ts, x, number(ts, 0xff00)),
                      t_lxor(ts, x, y),
@@ -506,6 +507,14 @@ static void products_have_their_values(void **state) {
     Term *quarter = t_lshr(ts, world.x, number(ts, 5));
     assert_ptr_equal(t_zext(ts, t_sub(ts, number(ts, 0xffffffff), t_scale(ts, quarter, 4))),
                      t_sub(ts, t_const(ts, 64, 0xffffffff), t_scale(ts, t_zext(ts, quarter), 4)));
+    /* a mask of bits that are shifted out is none, and no other one */
+    Term *masked = t_land(ts, world.x, number(ts, 0x3fffffff));
+    assert_ptr_equal(t_scale(ts, masked, 4), t_scale(ts, world.x, 4));
+    assert_ptr_equal(t_add(ts, world.y, t_shl(ts, masked, number(ts, 3))),
+                     t_add(ts, world.y, t_scale(ts, world.x, 8)));
+    assert_ptr_not_equal(t_scale(ts, masked, 2), t_scale(ts, world.x, 2));
+    assert_ptr_not_equal(t_scale(ts, t_land(ts, world.x, number(ts, 0x3ffffffe)), 4),
+                         t_scale(ts, world.x, 4));
     /* both words are signed, or one: the high word has their products with the signs */
     Term *sx = t_sext(ts, world.x), *sy = t_sext(ts, world.y), *zx = t_zext(ts, world.x),
          *zy = t_zext(ts, world.y);
