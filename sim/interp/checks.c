@@ -27,18 +27,21 @@ static void check_sources(PtxRun *r, PtxThread *thread, const PtxCode *code) {
         thread->init[code->vec_dst[i].slot] = 1;
 }
 
-/* Positions and lengths above 255: the document leaves the result open. */
-static void check_field(PtxRun *r, const PtxThread *thread, const PtxCode *code) {
+/* Positions and lengths above 255: the document leaves the result open. True if so. */
+static bool check_field(PtxRun *r, const PtxThread *thread, const PtxCode *code) {
     unsigned first = code->insn->op == PTX_BFE ? 1 : 2;
+    bool open = false;
     for (unsigned i = first; i < first + 2 && i < code->nsrc; i++) {
         uint64_t value = interp_arg(r, thread, &code->src[i]);
         char text[80];
         if (value <= 255)
             continue;
+        open = true;
         snprintf(text, sizeof text, "%s %llu, above 255", i == first ? "position" : "length",
                  (unsigned long long)value);
         interp_warn(r, thread, code, TRAP_UNINITIALISED, text);
     }
+    return open;
 }
 
 static void add_dst(PtxEvent *event, const PtxThread *thread, uint32_t slot) {
@@ -75,13 +78,15 @@ void interp_report_event(PtxRun *run, const PtxThread *ptx_thread, const PtxCode
     run->opt.on_event(run->opt.user, &e);
 }
 
-void interp_check_before(PtxRun *r, PtxThread *thread, const PtxCode *code, bool run) {
+bool interp_check_before(PtxRun *r, PtxThread *thread, const PtxCode *code, bool run) {
+    bool open = false;
     if (code->guard && thread->init)
         check_arg(r, thread, code, &(PtxArg){.kind = ARG_REG, .slot = code->guard});
     if (run && thread->init)
         check_sources(r, thread, code);
     if (run && r->opt.report_open && code->insn && (code->insn->op == PTX_BFE || code->insn->op == PTX_BFI))
-        check_field(r, thread, code);
+        open = check_field(r, thread, code);
     if (!run && code->watch)
         interp_watch(r, thread, code, false);
+    return open;
 }

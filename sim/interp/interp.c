@@ -142,8 +142,10 @@ static uint32_t run_quantum_slow(PtxRun *ptx_run, PtxThread *thread, uint32_t qu
         bool run = guard_holds(thread, ptx_code);
         mark(ptx_run, thread, ptx_code, run);
         ptx_run->place.bytes = 0;
-        interp_check_before(ptx_run, thread, ptx_code, run);
+        bool open = interp_check_before(ptx_run, thread, ptx_code, run);
         PtxStep step = run ? ptx_code->exec(ptx_run, thread, ptx_code) : STEP_GO;
+        if (open)
+            interp_unwritten_result(ptx_run, proc, thread, ptx_code);
         *(run ? &ptx_run->res->thread_insns : &ptx_run->res->skipped_insns) += 1;
         if (run && ptx_code->ndst && thread->state != TS_RUN && thread->state != TS_EXITED)
             thread->late = ptx_code;

@@ -358,8 +358,12 @@ uint64_t interp_unwritten_lane(PtxRun *run, uint64_t own);
 /* Classes that the operands of a statement show, which is not executed yet (sim/interp/values.c). */
 uint32_t interp_values_seen(PtxRun *run, const PtxThread *thread, const PtxCode *code);
 
-/* Checks and events of the slow loop (sim/interp/checks.c); `run`: the guard is true. */
-void interp_check_before(PtxRun *ptx_run, PtxThread *thread, const PtxCode *c, bool run);
+/* The result of a statement of which PTX does not say it. */
+void interp_unwritten_result(PtxRun *run, const PtxProc *proc, PtxThread *thread, const PtxCode *code);
+
+/* Checks and events of the slow loop (sim/interp/checks.c); `run`: the guard is true. True: PTX leaves the
+ * result open. */
+bool interp_check_before(PtxRun *ptx_run, PtxThread *thread, const PtxCode *c, bool run);
 void interp_report_event(PtxRun *run, const PtxThread *thread, const PtxCode *code, bool executed,
                          const PtxProc *proc);
 

@@ -36,3 +36,10 @@ void interp_unwritten_piece(PtxRun *run, uint64_t address, uint64_t n) {
     if (heap)
         interp_unwritten_bytes(run, heap->data + (address - heap->address), n);
 }
+
+void interp_unwritten_result(PtxRun *run, const PtxProc *proc, PtxThread *thread, const PtxCode *code) {
+    uint32_t slot = code->dst[0].slot;
+    if (!has_zeros(run) && slot)
+        thread->regs[slot] = unwritten_value(run) &
+                             width_mask(ptx_type_bytes(proc->func->regs[slot % proc->func->nregs].type));
+}

@@ -99,3 +99,21 @@ for one in 'twice:barrier.cluster.arrive;:' 'outside:mov.u64 o_m, p;:cvta.shared
   want 0 equal "$work/${name}_ok.ptx" "$work/ok.cubin" --block 1 --arg 'out:o:u32[64]'
   want 4 undefined "$work/$name.ptx" "$work/ok.cubin" --block 1 --arg 'out:o:u32[64]'
 done
+
+# a register that nobody wrote, or a field beyond 255, excuses what it shows in, and nothing else
+unwritten=' add.u32 y, x, STEP; st.global.u32 [p], y; st.global.u32 [p + 1024], i;'
+beside=' st.global.u32 [p], x; add.u32 y, i, STEP; st.global.u32 [p + 1024], y;'
+field=' add.u32 x, i, 0x100; bfe.u32 y, i, x, 4; add.u32 y, y, STEP; st.global.u32 [p], y; st.global.u32 [p + 1024], i;'
+fields=' add.u32 x, i, 0x100; bfe.u32 y, i, x, 4; st.global.u32 [p], y; add.u32 y, i, STEP; st.global.u32 [p + 1024], y;'
+open_to() { # VERDICT KERNEL
+  for step in 1 2; do echo "$2" | kernel open$step $step; done
+  "$heddle" compile "$work/open2.ptx" -t bru1 -o "$work/open2.cubin" > "$work/out.txt" 2>&1
+  want 4 "$1" "$work/open1.ptx" "$work/open2.cubin" $given
+}
+open_to undefined "$unwritten"
+open_to differs "$beside"
+open_to undefined "$field"
+open_to differs "$fields"
+# an address that hangs on it may be any one of the buffer
+index=' and.b32 x, x, 31; mul.wide.u32 w, x, 4; add.u64 p, p, w; add.u32 i, i, STEP; st.global.u32 [p], i;'
+open_to undefined "$index"

@@ -6,6 +6,7 @@
 #include "check/static/check.h"
 #include "check/validate/search/auto_flow.h"
 #include "check/validate/compare/moments.h"
+#include "check/validate/judge/open.h"
 #include "check/validate/judge/orders.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -199,8 +200,20 @@ static bool depends_on_copies(const Judge *judge, const PlanLaunch *launch) {
     return depends;
 }
 
-/* `what` differs; the note says why that is left open. */
-static bool leaves_open(Judge *judge, const PlanLaunch *launch, const char *what) {
+/* The machine's memory does not only differ where what PTX leaves open shows. */
+static bool differs_elsewhere(const Judge *judge, const PlanLaunch *launch) {
+    return judge_differs_elsewhere(&(OpenQuestion){.plan = judge->p,
+                                                   .launch = launch,
+                                                   .module = judge->m,
+                                                   .budget = ptx_budget(judge),
+                                                   .before = judge->before,
+                                                   .ptx = judge->ptx,
+                                                   .machine = judge->machine,
+                                                   .skip = judge->skip});
+}
+
+/* `what` differs, memory or a trap; the note says why that is left open. */
+static bool leaves_open(Judge *judge, const PlanLaunch *launch, const char *what, bool is_memory) {
     SimTrap open = {0};
     char line[300] = "the result depends on what nobody wrote";
     SimMemory *memory = simmem_clone(judge->before), *other = simmem_clone(judge->before);
@@ -216,6 +229,7 @@ static bool leaves_open(Judge *judge, const PlanLaunch *launch, const char *what
         simmem_free(memory);
     if (other)
         simmem_free(other);
+    found = found && !(is_memory && differs_elsewhere(judge, launch));
     if (found)
         note(judge->j, "%s, but PTX leaves it open: %s", what, line);
     return found;
@@ -257,7 +271,8 @@ static void judge_traps(Judge *judge, const PlanLaunch *launch, const PtxRunResu
         judge->alone = ptx->kind == TRAP_INSTRUCTION && machine->kind == TRAP_INSTRUCTION &&
                        launch_threads(launch) == 1 &&
                        diff_memory(judge->ptx, judge->machine, judge->skip, &diff);
-    } else if (machine->kind != TRAP_NONE && leaves_open(judge, launch, sim_trap_name(machine->kind))) {
+    } else if (machine->kind != TRAP_NONE &&
+               leaves_open(judge, launch, sim_trap_name(machine->kind), false)) {
         worse(judge->j, VERDICT_UNDEFINED);
     } else {
         worse(judge->j, sim_trap_is_undefined(ptx->kind) ? VERDICT_UNDEFINED : VERDICT_DIFFERS);
@@ -308,12 +323,12 @@ static void judge_memory(Judge *judge, const PlanLaunch *l, bool unordered, bool
              equal         ? "that of the first order"
              : o.one_is_it ? "that of one of them"
                            : "none of them, but differs only as they do");
-    } else if (!equal && undefined) {
+    } else if (!equal && undefined && !differs_elsewhere(judge, l)) {
         worse(judge->j, VERDICT_UNDEFINED);
         note(judge->j, "memory differs, but a value comes from a lane that takes no part");
     } else if (!equal) {
         Verdict verdict = judge_rounding(judge, l);
-        if (verdict == VERDICT_DIFFERS && leaves_open(judge, l, "memory differs"))
+        if (verdict == VERDICT_DIFFERS && leaves_open(judge, l, "memory differs", true))
             verdict = VERDICT_UNDEFINED;
         if (verdict == VERDICT_DIFFERS && o.different && o.apart == ORDERS_LEAVE_OPEN) {
             verdict = VERDICT_UNKNOWN;
@@ -434,6 +449,14 @@ static bool judge_launch(Judge *judge, const PlanLaunch *launch, bool *stop) {
     if (judge->open) {
         worse(judgement, VERDICT_UNDEFINED);
         note(judgement, "the result depends on what nobody wrote, or on where variables lie");
+        MemDiff diff;
+        if (!*stop && judge->race_free && judge->order_free &&
+            !diff_memory(judge->ptx, judge->machine, judge->skip, &diff) &&
+            differs_elsewhere(judge, launch)) {
+            worse(judgement, VERDICT_DIFFERS);
+            note(judgement, "memory differs where it does not");
+            first_difference(judge);
+        }
         *stop = true;
         return true;
     }
