@@ -91,24 +91,32 @@ static Term *shifted_back(Terms *ts, Term *term, unsigned *n) {
     *n = (unsigned)term->a[1]->k;
     return t_land(ts, term->a[0], t_const(ts, 32, LOW << *n));
 }
-/* Of a masked word the word, if all that the mask takes away is shifted out by c: 4 * (x & 0x3fffffff) is 4 *
- * x. */
-static Term *unmasked(Term *term, uint64_t c) {
-    uint32_t kept = c & LOW ? (uint32_t)(LOW >> __builtin_ctzll(c)) : 0;
-    bool mask = term->kind == TK_XOR && term->n == 1 && !(term->k & kept) && term->a[0]->kind != TK_AND;
-    return mask && !((term->c[0] ^ term_possible(term->a[0])) & kept) ? term->a[0] : term;
+/* Of a bitwise function what c leaves of it: 4 * (x & 0x3fffffff) is 4 * x, 4 * (x & 0xc0000000) is 0. */
+static Term *unmasked(Terms *ts, Term *term, uint64_t c) {
+    uint32_t kept = c & LOW ? (uint32_t)(LOW >> __builtin_ctzll(c)) : 0, masks = 0;
+    if (term->kind != TK_XOR || term->k & kept)
+        return term;
+    for (uint32_t i = 0; i < term->n; i++)
+        masks |= (uint32_t)term->c[i];
+    if (!(masks & kept))
+        return ts->zero;
+    bool whole = term->n == 1 && term->a[0]->kind != TK_AND && !((masks ^ term_possible(term->a[0])) & kept);
+    return whole ? term->a[0] : term;
 }
 static void lin_add(Terms *ts, Lin *lin, Term *term, uint64_t c) {
     unsigned n;
     Term *z;
     if (lin->width == 32)
-        term = unmasked(term, c);
+        term = unmasked(ts, term, c);
     if (term->kind == TK_CONST) {
         lin->k += c * term->k;
     } else if (term->kind == TK_SUM) {
         lin->k += c * term->k;
         for (uint32_t i = 0; i < term->n; i++)
-            lin_add_term(ts, lin, term->a[i], c * term->c[i]);
+            if (lin->width == 32 && term->a[i]->kind == TK_XOR)
+                lin_add(ts, lin, term->a[i], c * term->c[i]);
+            else
+                lin_add_term(ts, lin, term->a[i], c * term->c[i]);
     } else if (complemented(term) && lin->width == 32) {
         lin->k -= c;
         lin_add_term(ts, lin, t_inv(ts, term), 0 - c);
@@ -281,12 +289,28 @@ static void fold_decided(Terms *ts, Lin *lin) {
         lin_add(ts, lin, entries[i].t, entries[i].c);
 }
 
+/* Of a pair a multiple of 2^32 leaves the low word. */
+static void drop_high_words(Terms *ts, Lin *lin) {
+    for (unsigned i = 0; i < lin->n;) {
+        TermPair entry = lin->t[i];
+        if (entry.t->width != 64 || entry.c & LOW) {
+            i++;
+            continue;
+        }
+        memmove(lin->t + i, lin->t + i + 1, (--lin->n - i) * sizeof *lin->t);
+        lin_add_high(ts, lin, t_lo(ts, entry.t), entry.c >> 32);
+        i = 0;
+    }
+}
+
 static Term *lin_term(Terms *ts, Lin *lin) {
     if (lin->width == 64 || lin->n > 1)
         fold_decided(ts, lin);
-    if (lin->width == 64)
+    if (lin->width == 64) {
+        drop_high_words(ts, lin);
         join_words(ts, lin);
-    else if (lin->n > 1) {
+    }
+    if (lin->width == 32 && lin->n > 1) {
         Term *joined = join_carry(ts, lin);
         if (joined)
             return joined;

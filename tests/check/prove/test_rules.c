@@ -246,6 +246,7 @@ static void make_shapes(World *world) {
         t_shift64(ts, TO_LSHR64, q, n8),
         t_shift64(ts, TO_ASHR64, q, n24),
         t_scale(ts, q, ~0ull),
+        t_add(ts, t_scale(ts, q, 3ull << 32), t_sext(ts, x)),
         t_pair(ts, t_scale(ts, x, 4), t_ashr(ts, x, number(ts, 30))),
         t_pair(ts, t_scale(ts, t_sub(ts, y, x), 4), t_ashr(ts, t_sub(ts, y, x), number(ts, 30))),
         t_pair(ts, t_inv(ts, t_lxor(ts, x, y)), t_ashr(ts, t_inv(ts, t_lxor(ts, x, y)), number(ts, 31))),
@@ -507,12 +508,21 @@ static void products_have_their_values(void **state) {
     Term *quarter = t_lshr(ts, world.x, number(ts, 5));
     assert_ptr_equal(t_zext(ts, t_sub(ts, number(ts, 0xffffffff), t_scale(ts, quarter, 4))),
                      t_sub(ts, t_const(ts, 64, 0xffffffff), t_scale(ts, t_zext(ts, quarter), 4)));
+    /* of a pair a multiple of 2^32 has the low word alone */
+    Term *pair = world.q, *lows = t_pair(ts, ts->zero, t_lo(ts, pair));
+    assert_ptr_equal(t_scale(ts, pair, 1ull << 32), lows);
+    assert_ptr_equal(t_add(ts, t_scale(ts, pair, 1ull << 31), t_scale(ts, pair, 1ull << 31)), lows);
+    assert_ptr_not_equal(t_scale(ts, pair, 1ull << 31),
+                         t_pair(ts, ts->zero, t_lshr(ts, t_lo(ts, pair), number(ts, 1))));
     /* a mask of bits that are shifted out is none, and no other one */
     Term *masked = t_land(ts, world.x, number(ts, 0x3fffffff));
     assert_ptr_equal(t_scale(ts, masked, 4), t_scale(ts, world.x, 4));
     assert_ptr_equal(t_add(ts, world.y, t_shl(ts, masked, number(ts, 3))),
                      t_add(ts, world.y, t_scale(ts, world.x, 8)));
     assert_ptr_not_equal(t_scale(ts, masked, 2), t_scale(ts, world.x, 2));
+    assert_ptr_equal(t_scale(ts, t_scale(ts, masked, 2), 2), t_scale(ts, world.x, 4));
+    assert_ptr_equal(t_add(ts, world.y, t_scale(ts, t_land(ts, world.x, number(ts, 0xc0000000)), 4)),
+                     world.y);
     assert_ptr_not_equal(t_scale(ts, t_land(ts, world.x, number(ts, 0x3ffffffe)), 4),
                          t_scale(ts, world.x, 4));
     /* both words are signed, or one: the high word has their products with the signs */
