@@ -36,17 +36,39 @@ typedef struct { /* k + sum of c * a; in 64-bit sums a 32-bit `a` is zero-extend
 } Lin;
 
 static Term *lin_term(Terms *ts, Lin *lin);
+static void lin_add(Terms *ts, Lin *lin, Term *term, uint64_t c);
+static void lin_add_high(Terms *ts, Lin *lin, Term *term, uint64_t c);
+
+/* Of a bitwise function what c leaves of it: 4 * (x & 0x3fffffff) is 4 * x, 4 * (x & 0xc0000000) is 0. */
+static Term *unmasked(Terms *ts, Term *term, uint64_t c) {
+    uint32_t kept = c & LOW ? (uint32_t)(LOW >> __builtin_ctzll(c)) : 0, masks = 0;
+    if (term->kind != TK_XOR || term->k & kept)
+        return term;
+    for (uint32_t i = 0; i < term->n; i++)
+        masks |= (uint32_t)term->c[i];
+    if (!(masks & kept))
+        return ts->zero;
+    bool whole = term->n == 1 && term->a[0]->kind != TK_AND && !((masks ^ term_possible(term->a[0])) & kept);
+    return whole ? term->a[0] : term;
+}
 static void lin_add_term(Terms *ts, Lin *lin, Term *a, uint64_t c) {
     c &= term_mask(lin->width);
-    if (!c)
-        return;
     unsigned at = 0;
     while (at < lin->n && lin->t[at].t->id < a->id)
         at++;
     if (at < lin->n && lin->t[at].t == a) {
-        lin->t[at].c = (lin->t[at].c + c) & term_mask(lin->width);
-        if (!lin->t[at].c)
-            memmove(lin->t + at, lin->t + at + 1, (--lin->n - at) * sizeof *lin->t);
+        c = (lin->t[at].c + c) & term_mask(lin->width);
+        memmove(lin->t + at, lin->t + at + 1, (--lin->n - at) * sizeof *lin->t);
+    }
+    bool high = lin->width == 64 && a->width == 32 && !(c & LOW);
+    if (!c)
+        return;
+    Term *seen = high ? unmasked(ts, a, c >> 32) : lin->width == 32 ? unmasked(ts, a, c) : a;
+    if (seen != a) {
+        if (high)
+            lin_add_high(ts, lin, seen, c >> 32);
+        else
+            lin_add(ts, lin, seen, c);
         return;
     }
     if (lin->n == MAX_TERMS) {
@@ -91,18 +113,6 @@ static Term *shifted_back(Terms *ts, Term *term, unsigned *n) {
     *n = (unsigned)term->a[1]->k;
     return t_land(ts, term->a[0], t_const(ts, 32, LOW << *n));
 }
-/* Of a bitwise function what c leaves of it: 4 * (x & 0x3fffffff) is 4 * x, 4 * (x & 0xc0000000) is 0. */
-static Term *unmasked(Terms *ts, Term *term, uint64_t c) {
-    uint32_t kept = c & LOW ? (uint32_t)(LOW >> __builtin_ctzll(c)) : 0, masks = 0;
-    if (term->kind != TK_XOR || term->k & kept)
-        return term;
-    for (uint32_t i = 0; i < term->n; i++)
-        masks |= (uint32_t)term->c[i];
-    if (!(masks & kept))
-        return ts->zero;
-    bool whole = term->n == 1 && term->a[0]->kind != TK_AND && !((masks ^ term_possible(term->a[0])) & kept);
-    return whole ? term->a[0] : term;
-}
 static void lin_add(Terms *ts, Lin *lin, Term *term, uint64_t c) {
     unsigned n;
     Term *z;
@@ -113,10 +123,7 @@ static void lin_add(Terms *ts, Lin *lin, Term *term, uint64_t c) {
     } else if (term->kind == TK_SUM) {
         lin->k += c * term->k;
         for (uint32_t i = 0; i < term->n; i++)
-            if (lin->width == 32 && term->a[i]->kind == TK_XOR)
-                lin_add(ts, lin, term->a[i], c * term->c[i]);
-            else
-                lin_add_term(ts, lin, term->a[i], c * term->c[i]);
+            lin_add_term(ts, lin, term->a[i], c * term->c[i]);
     } else if (complemented(term) && lin->width == 32) {
         lin->k -= c;
         lin_add_term(ts, lin, t_inv(ts, term), 0 - c);
@@ -151,6 +158,7 @@ static void lin_add_low(Terms *ts, Lin *lin, Term *term, uint64_t c) {
 }
 /* 64-bit l += (c * x) << 32: carries between the parts of x fall off, so it is linear. */
 static void lin_add_high(Terms *ts, Lin *lin, Term *term, uint64_t c) {
+    term = unmasked(ts, term, c);
     if (term->kind == TK_SUM) {
         lin->k += (c * term->k) << 32;
         for (uint32_t i = 0; i < term->n; i++)

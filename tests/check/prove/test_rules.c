@@ -521,6 +521,12 @@ static void products_have_their_values(void **state) {
                      t_add(ts, world.y, t_scale(ts, world.x, 8)));
     assert_ptr_not_equal(t_scale(ts, masked, 2), t_scale(ts, world.x, 2));
     assert_ptr_equal(t_scale(ts, t_scale(ts, masked, 2), 2), t_scale(ts, world.x, 4));
+    assert_ptr_equal(t_add(ts, t_scale(ts, masked, 2), t_scale(ts, masked, 2)), t_scale(ts, world.x, 4));
+    assert_ptr_equal(t_scale(ts, t_zext(ts, masked), 4ull << 32),
+                     t_scale(ts, t_zext(ts, world.x), 4ull << 32));
+    assert_ptr_equal(t_scale(ts, t_pair(ts, world.y, masked), 4),
+                     t_scale(ts, t_pair(ts, world.y, world.x), 4));
+    assert_ptr_not_equal(t_scale(ts, t_zext(ts, masked), 4), t_scale(ts, t_zext(ts, world.x), 4));
     assert_ptr_equal(t_add(ts, world.y, t_scale(ts, t_land(ts, world.x, number(ts, 0xc0000000)), 4)),
                      world.y);
     assert_ptr_not_equal(t_scale(ts, t_land(ts, world.x, number(ts, 0x3ffffffe)), 4),
