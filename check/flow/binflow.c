@@ -458,7 +458,11 @@ static void make_calls(Builder *builder, uint32_t func) {
         if ((kind != BK_CALL && !tail) || (kind == BK_CALL && is_jump(builder, func, i)))
             continue;
         uint32_t callee = t == BINFLOW_NONE ? BINFLOW_NONE : builder->func[t];
-        VEC_ADD(&bin_flow->arena, &calls, ((BinCall){i, callee, callee == BINFLOW_NONE ? BINFLOW_NONE : t}));
+        SystemFunc system = bin_system_callee(bin_flow, builder->landed, flow->first_inst, i);
+        if (system == SYSTEM_COUNT)
+            system = bin_moved_callee(bin_flow, builder->landed, flow->first_inst, i);
+        VEC_ADD(&bin_flow->arena, &calls,
+                ((BinCall){i, callee, callee == BINFLOW_NONE ? BINFLOW_NONE : t, system}));
     }
     flow->calls = calls.at;
     flow->ncalls = calls.n;

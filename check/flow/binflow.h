@@ -48,10 +48,11 @@ typedef struct {
 } BinBlock;
 
 typedef struct {
-    uint32_t inst;   /* the CALL, or a branch to another function's entry */
-    uint32_t callee; /* index in Binary.funcs, BINFLOW_NONE if indirect or outside the code */
-    uint32_t target; /* first instruction of the callee: its function's entry, or a subroutine inside a
-                        function's section as ptxas makes them; BINFLOW_NONE as above */
+    uint32_t inst;     /* the CALL, or a branch to another function's entry */
+    uint32_t callee;   /* index in Binary.funcs, BINFLOW_NONE if indirect or outside the code */
+    uint32_t target;   /* first instruction of the callee: its function's entry, or a subroutine inside a
+                          function's section as ptxas makes them; BINFLOW_NONE as above */
+    SystemFunc system; /* of an indirect one: the driver's function, where that is known; else SYSTEM_COUNT */
 } BinCall;
 
 typedef struct {
@@ -113,6 +114,9 @@ uint32_t bin_target(const BinFlow *flow, uint32_t index);
 /* The driver's function that a call by register comes to; SYSTEM_COUNT: another one, or it is not known.
  * `landed`, by instruction: a branch leads there; `first`: of the function. */
 SystemFunc bin_system_callee(const BinFlow *flow, const bool *landed, uint32_t first, uint32_t call);
+/* The same where the loader puts the address into the code, as two words that are moved. The graph goes on
+ * behind such a call, whether it returns or not: our own code has nothing there, or what PTX has. */
+SystemFunc bin_moved_callee(const BinFlow *flow, const bool *landed, uint32_t first, uint32_t call);
 /* Address in the function, "name+0x40", for messages; into `out`, which is returned. */
 const char *bin_where(const BinFlow *flow, uint32_t index, char out[160]);
 static inline uint64_t bin_address(const BinFlow *flow, uint32_t index) {

@@ -1,8 +1,10 @@
 /* Which of the driver's functions a call comes to whose target is in a register: callers have its address in
  * bank 4, where the loader puts it, and load it shortly before. Known is what one way of straight code shows:
  *     MOV R14, 0x8 ;  LDC.64 R14, c[0x4][R14] ;  ...  CALL.ABS.NOINC R14 ;
- * or a move of both words. SPDX-License-Identifier: MIT */
+ * or a move of both words, from there or as the loader puts them into the code. SPDX-License-Identifier: MIT
+ */
 #include "check/flow/binflow.h"
+#include "ir/ir.h"
 #include "isa/machine/banks.h"
 
 enum { LOOK_BACK = 64 };
@@ -53,6 +55,16 @@ static bool find_place(const BinFlow *flow, const bool *landed, uint32_t first, 
     return true;
 }
 
+/* What the loader puts into the operand of instruction `at`, as word `kind`; NULL: nothing. */
+static const BinFixup *word_at(const BinFlow *flow, uint32_t at, RelocKind kind) {
+    const Binary *binary = flow->bin;
+    for (uint32_t k = 0; k < binary->nfixups; k++)
+        if (binary->fixups[k].in_code && binary->fixups[k].kind == kind && !binary->fixups[k].addend &&
+            binary->fixups[k].offset_bytes == (uint64_t)at * INST_BYTES)
+            return &binary->fixups[k];
+    return NULL;
+}
+
 SystemFunc bin_system_callee(const BinFlow *flow, const bool *landed, uint32_t first, uint32_t call) {
     const MachInst *inst = &flow->insts[call];
     const Binary *binary = flow->bin;
@@ -69,4 +81,21 @@ SystemFunc bin_system_callee(const BinFlow *flow, const bool *landed, uint32_t f
                        ? system_find(binary->externs[binary->fixups[k].target])
                        : SYSTEM_COUNT;
     return SYSTEM_COUNT;
+}
+
+SystemFunc bin_moved_callee(const BinFlow *flow, const bool *landed, uint32_t first, uint32_t call) {
+    const MachInst *inst = &flow->insts[call];
+    const BinFixup *word[2];
+    Operand to = inst->src[CALL_ra];
+    if (bin_kind(inst) != BK_CALL || !isa_is_absolute(inst->optype, inst->mods) || inst->wide ||
+        to.kind != OPK_REG || to.file != RF_R || is_rz(to))
+        return SYSTEM_COUNT;
+    for (unsigned w = 0; w < 2; w++) {
+        uint32_t set = writer_of(flow, landed, first, call, to.value + w);
+        if (set == BINFLOW_NONE || moved_operand(&flow->insts[set]).kind != OPK_IMM ||
+            !(word[w] = word_at(flow, set, w ? RELOC_ABS32_HI : RELOC_ABS32_LO)) ||
+            word[w]->to != BIN_TO_EXTERN || word[w]->target != word[0]->target)
+            return SYSTEM_COUNT;
+    }
+    return system_find(flow->bin->externs[word[0]->target]);
 }

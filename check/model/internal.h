@@ -41,6 +41,7 @@ typedef struct {
     bool asks;         /* a collective that only serves such a question, and its branch */
     bool joins;        /* of WARPSYNC: the lanes of all masks that are there go on together */
     bool drops;        /* BMOV.CLEAR to RZ */
+    uint8_t system;    /* CALL: 1 + SystemFunc; 0: of none of the driver's functions */
     bool entered;      /* WARPSYNC, VOTE: of lanes that were asked together in a call (BinCheckReport) */
     uint32_t meets;    /* WARPSYNC.COLLECTIVE: one number, not 0, for all with the same code up to `target` */
     uint32_t imm;      /* mask as encoded; TD_CONST: the constant */
@@ -109,6 +110,12 @@ typedef struct {
 } Stepper;
 
 Lanes model_lanes_of(const Stepper *stepper, uint32_t number); /* of the model's lanes those that it names */
+/* What stands above `above` when lanes go on at `pc` behind a call. */
+uint32_t model_push_return(Stepper *stepper, uint32_t above, uint32_t pc, Lanes entered);
+/* Fills Skel.system. */
+void model_find_system_calls(ModelProgram *program);
+/* What `lanes` know behind a call of a driver's function. False: barriers are set that it may use. */
+bool model_system_call(const Stepper *stepper, const Skel *skel, ModelState *state, Lanes lanes);
 /* What lanes learn that ask whether all of their masks are here, with the same mask. */
 void model_answer_question(const Stepper *stepper, const Skel *skel, ModelState *state);
 void model_start(Stepper *stepper, uint32_t kernel_inst, ModelState *state);

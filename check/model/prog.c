@@ -361,6 +361,7 @@ ModelProgram *model_program(const BinFlow *flow) {
     find_tracked(program);
     for (uint32_t i = 0; i < program->n; i++)
         set_inst(program, i);
+    model_find_system_calls(program);
     find_questions(program);
     find_meetings(program);
     liveness(program);

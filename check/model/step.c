@@ -258,39 +258,12 @@ static void forget(Stepper *stepper, const Skel *skel, ModelState *state) {
 
 /* ---- the return stack ---- */
 
-static uint32_t stack_slot(const Stepper *stepper, StackCell cell) {
-    const uint32_t key[3] = {cell.above, cell.pc, cell.entered};
-    uint32_t h = (uint32_t)XXH3_64bits(key, sizeof key) & (stepper->nstack_slots - 1);
-    for (; stepper->stack_slots[h]; h = (h + 1) & (stepper->nstack_slots - 1)) {
-        const StackCell *c = &stepper->stacks.at[stepper->stack_slots[h]];
-        if (c->above == cell.above && c->pc == cell.pc && c->entered == cell.entered)
-            break;
-    }
-    return h;
-}
-
-static uint32_t push_return(Stepper *stepper, uint32_t above, uint32_t pc, Lanes entered) {
-    StackCell cell = {above, pc, above ? stepper->stacks.at[above].depth + 1 : 1, entered};
-    if ((stepper->stacks.n + 1) * 2 > stepper->nstack_slots) {
-        stepper->nstack_slots = stepper->nstack_slots ? stepper->nstack_slots * 2 : 64;
-        stepper->stack_slots = ARENA_ARRAY(stepper->arena, uint32_t, stepper->nstack_slots);
-        for (uint32_t i = 1; i < stepper->stacks.n; i++)
-            stepper->stack_slots[stack_slot(stepper, stepper->stacks.at[i])] = i;
-    }
-    uint32_t slot = stack_slot(stepper, cell);
-    if (!stepper->stack_slots[slot]) {
-        VEC_ADD(stepper->arena, &stepper->stacks, cell);
-        stepper->stack_slots[slot] = stepper->stacks.n - 1;
-    }
-    return stepper->stack_slots[slot];
-}
-
 /* The vote: each call keeps who was asked last. */
 static void note_entered(Stepper *stepper, ModelState *state) {
     EACH_LANE(i, state->active)
         if (state->stack[i]) {
             StackCell cell = stepper->stacks.at[state->stack[i]];
-            state->stack[i] = push_return(stepper, cell.above, cell.pc, state->active);
+            state->stack[i] = model_push_return(stepper, cell.above, cell.pc, state->active);
         }
 }
 
@@ -385,10 +358,16 @@ static StepStatus step_call(Stepper *stepper, const Skel *skel, ModelState *stat
                             Oracle *o) {
     if (!g)
         return go_on(stepper, skel, state, inst);
+    if (skel->system) { /* one that does not return ends the launch */
+        if (!model_system_call(stepper, skel, state, g))
+            return leave_out(stepper, "a call of the driver with barriers set that it may use");
+        return system_info((SystemFunc)(skel->system - 1))->returns ? go_on(stepper, skel, state, inst)
+                                                                    : STEP_DONE;
+    }
     EACH_LANE(i, g) {
         if (state->stack[i] && stepper->stacks.at[state->stack[i]].depth >= stepper->opt.call_depth)
             return leave_out(stepper, "deeper calls");
-        state->stack[i] = push_return(stepper, state->stack[i], inst + 1, 0);
+        state->stack[i] = model_push_return(stepper, state->stack[i], inst + 1, 0);
     }
     if (skel->target == BINFLOW_NONE)
         return branch_indirect(stepper, skel, state, inst, g, o);

@@ -261,6 +261,38 @@ static void place_joins(Module *mod, Function *f, ReconvMember *member) {
 
 /* ---- the module ---- */
 
+/* May the function call one of the driver's that returns: does it name one? */
+static bool names_driver(const Function *f) {
+    for (uint32_t k = 0; k < f->symrefs.n; k++) {
+        SystemFunc func = system_find(str_text(f->module->strings, f->symrefs.at[k].symbol));
+        if (func != SYSTEM_COUNT && system_info(func)->returns)
+            return true;
+    }
+    return false;
+}
+
+/* The driver's functions use the registers that every callee may, as ptxas's callers know: where one can be
+ * come to, lanes are pending in none of these, in whatever function. */
+static void spare_registers(Module *mod) {
+    bool *reaches =
+        ARENA_ARRAY(&mod->a, bool, mod->calls.n + 1); /* the last: functions whose address is taken */
+    for (uint32_t f = 0; f < mod->calls.n; f++)
+        reaches[f] = names_driver(mod->m->funcs.at[f]);
+    for (bool more = true; more;) {
+        more = false;
+        for (uint32_t f = 0; f < mod->calls.n; f++) {
+            bool reached = reaches[f];
+            CALL_SITES(&mod->calls, f, site)
+                reached |= reaches[site->callee == NO_NODE ? mod->calls.n : site->callee];
+            more |= reached != reaches[f];
+            reaches[f] = reached;
+            reaches[mod->calls.n] |= reached && mod->calls.open[f];
+        }
+    }
+    for (uint32_t f = 0; f < mod->calls.n; f++)
+        mod->base[f] = reaches[f] ? ABI_OPEN_BARRIERS : mod->base[f];
+}
+
 static bool is_placed(const Module *mod, uint32_t func) {
     return func >= mod->nstubs && mod->m->funcs.at[func]->blocks.n > 1;
 }
@@ -314,6 +346,7 @@ bool pass_reconverge(IrModule *module, Diags *diags) {
     mod.nstubs = reconv_make_stubs(module, module->verify ? &notes : NULL, &mod.gather);
     mod.base = ARENA_ARRAY(&mod.a, uint32_t, module->funcs.n);
     mod.calls = call_graph(&mod.a, module);
+    spare_registers(&mod);
     mod.observes = ir_observing_functions(&mod.a, &mod.calls, module);
     mod.waits = reconv_waiting_functions(&mod.a, &mod.calls, module, mod.observes);
     bool ok = true;

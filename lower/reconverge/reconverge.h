@@ -13,6 +13,7 @@
 #define HEDDLE_LOWER_RECONVERGE_RECONVERGE_H
 #include "ir/callgraph.h"
 #include "isa/machine/abi.h"
+#include "isa/machine/system.h"
 #include "ir/cfg.h"
 #include "ir/loops.h"
 #include "lower/passes.h"
