@@ -17,7 +17,7 @@ typedef struct {         /* of one allocation */
     bool anywhere;
 } OpenWords;
 
-static void silent(void *user, Severity severity, const char *line) {
+static void drop_message(void *user, Severity severity, const char *line) {
     (void)user;
     (void)severity;
     (void)line;
@@ -35,12 +35,14 @@ static bool word_differs(const SimAlloc *one, const SimAlloc *other, uint64_t wo
     return memcmp(one->data + at, other->data + at, left < WORD_BYTES ? left : WORD_BYTES) != 0;
 }
 
-static uint64_t words_of(const SimAlloc *alloc) { return (alloc->size_bytes + WORD_BYTES - 1) / WORD_BYTES; }
+static uint64_t count_words(const SimAlloc *alloc) {
+    return (alloc->size_bytes + WORD_BYTES - 1) / WORD_BYTES;
+}
 
 static void note_changes(OpenWords *open, const SimAlloc *ptx, const SimAlloc *other) {
     open->sum = 0;
     open->anywhere |= !other;
-    for (uint64_t w = 0; other && w < words_of(ptx); w++) {
+    for (uint64_t w = 0; other && w < count_words(ptx); w++) {
         if (!word_differs(ptx, other, w))
             continue;
         open->changed[w] = 1;
@@ -50,7 +52,7 @@ static void note_changes(OpenWords *open, const SimAlloc *ptx, const SimAlloc *o
 
 /* False: the PTX does not end so. */
 static bool run_with(const OpenQuestion *question, const PtxRunOptions *options, OpenWords *open) {
-    Diags quiet = {.sink = silent};
+    Diags quiet = {.sink = drop_message};
     PtxRunResult result = {0};
     SimMemory *memory = simmem_clone(question->before);
     bool ran =
@@ -88,12 +90,12 @@ bool judge_differs_elsewhere(const OpenQuestion *question) {
     uint32_t n = question->ptx->nallocs;
     OpenWords *open = mem_zeroed(n + 1, sizeof *open);
     for (uint32_t k = 0; k < n; k++)
-        open[k].changed = mem_zeroed(words_of(&question->ptx->allocs[k]) + 1, 1);
+        open[k].changed = mem_zeroed(count_words(&question->ptx->allocs[k]) + 1, 1);
     bool elsewhere = false, known = run_all(question, open);
     for (uint32_t k = 0; k < n; k++) {
         const SimAlloc *ptx = &question->ptx->allocs[k], *machine = counterpart(question->machine, ptx);
         bool compared = known && machine && !open[k].anywhere && !(question->skip && question->skip[k]);
-        for (uint64_t w = 0; compared && w < words_of(ptx) && !elsewhere; w++)
+        for (uint64_t w = 0; compared && w < count_words(ptx) && !elsewhere; w++)
             elsewhere = !open[k].changed[w] && word_differs(ptx, machine, w);
         mem_free(open[k].changed);
     }
