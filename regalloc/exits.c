@@ -18,6 +18,9 @@
  *     B: reads a, n      b = n + 2   @q bra J    ->     B: reads a, m  b = m + 2   @q bra J
  *     J: n' = phi(a, b, ...)                            a, b, ... are in n's register, no edge has a copy
  *
+ * The same for sides of a branch, of which several hand on a that was made in front of it, and another reads
+ * n.
+ *
  * Which values share registers is asked as the allocator will see it (webs.c): only a value of another web
  * than the phi's is copied, and a copy that does not come to be of the phi's web goes again.
  *
@@ -46,7 +49,7 @@ typedef struct {
     InstId move, phi;
     BlockId block;
     uint32_t old, now; /* values */
-    bool *has;         /* [edge] of the phi */
+    unsigned copies;   /* on all edges of the phi, before */
 } Renewed;
 
 typedef struct {
@@ -105,6 +108,13 @@ static bool hands_same(Operand a, Operand b) {
 static bool is_copied(const Exits *exits, const Inst *phi, Operand o) {
     uint32_t v = opt_scalar(o);
     return !v || ra_web(&exits->colour, v) != ra_web(&exits->colour, ir_dst(exits->f, phi, 0)->value);
+}
+
+static unsigned copied_edges(const Exits *exits, const Inst *phi) {
+    unsigned n = 0;
+    FOR_SRCS(exits->f, phi, src)
+        n += is_copied(exits, phi, *src);
+    return n;
 }
 
 static bool may_copy(const Exits *exits, const Inst *phi, Operand o) {
@@ -219,6 +229,20 @@ static void share(Exits *exits, BlockId b, InstId phi, unsigned first, bool *see
 
 /* ---- new values on each exit ---- */
 
+/* The nearest block above all edges that `has` names, where lanes part to come to them by sides of their own;
+ * how many edges these are, or 0. origin: [edge] */
+static unsigned head_of(const Exits *exits, BlockId b, const BlockId *origin, unsigned n, const bool *has,
+                        BlockId *root) {
+    unsigned found = 0;
+    for (unsigned k = 0; k < n; k++)
+        if (has[k])
+            root->i = found++ ? dom_common(&exits->tree, root->i, origin[k].i) : origin[k].i;
+    exits->f->module->steps += n;
+    return found && exits->colour.g.depth[root->i] <= exits->colour.g.depth[b.i] && parts(exits->f, *root)
+               ? found
+               : 0;
+}
+
 /* The one value of the phi's web that is alive at the end of the block; 0: there is none, or are several. */
 static uint32_t in_the_way(const Exits *exits, BlockId at, uint32_t phi_value) {
     const RaSet *out = &exits->colour.live.out[at.i];
@@ -268,34 +292,52 @@ static bool is_made_before(Function *f, BlockId b, unsigned at, uint32_t value) 
     return found;
 }
 
+/* The first of the values that are handed on is made there, in the root or above it in the same loop; or else
+ * where the root's branch stands. */
+static unsigned place_of_move(const Exits *exits, const Inst *phi, const bool *has, BlockId *at) {
+    Function *f = exits->f;
+    const uint32_t *depth = exits->colour.g.depth;
+    FOR_SRCS(f, phi, src) {
+        BlockId made = has[AT(src)] ? ir_value(f, (ValId){src->value})->block : (BlockId){0};
+        if (made.i && dom_contains(&exits->tree, made.i, at->i) && depth[made.i] == depth[at->i])
+            *at = made;
+    }
+    unsigned place = end_of(f, *at), p;
+    FOR_SRCS(f, phi, src) {
+        if (!has[AT(src)] || ir_value(f, (ValId){src->value})->block.i != at->i)
+            continue;
+        for (p = 0; p < place; p++)
+            if (ir_inst_at(f, *at, p).i == ir_value(f, (ValId){src->value})->def.i)
+                place = p;
+    }
+    while (place < ir_num_insts(f, *at) && ir_inst(f, ir_inst_at(f, *at, place))->op == IR_PHI)
+        place++;
+    return place;
+}
+
 static void renew(Exits *exits, BlockId b, InstId phi) {
     Function *f = exits->f;
     const Inst *i = ir_inst(f, phi);
     uint32_t value = ir_dst(f, i, 0)->value;
-    bool has[MOST_EDGES] = {false};
+    bool has[MOST_EDGES] = {false}, exit[MOST_EDGES];
     BlockId origin[MOST_EDGES], root = {0};
     unsigned found = 0;
     FOR_SRCS(f, i, src)
         found += has[AT(src)] = src->kind == OPK_VAL && may_copy(exits, i, *src);
-    if (found < LEAST_EXITS || !origins_of(exits, b, origin) ||
-        chain_of(exits, b, origin, i->nsrc, has, &root) < LEAST_EXITS)
+    if (found < LEAST_EXITS || !origins_of(exits, b, origin))
         return;
+    memcpy(exit, has, sizeof exit);
+    if (chain_of(exits, b, origin, i->nsrc, exit, &root) >= LEAST_EXITS)
+        memcpy(has, exit, sizeof has);
+    else if (head_of(exits, b, origin, i->nsrc, has, &root) < LEAST_EXITS)
+        return;
+    unsigned at = place_of_move(exits, i, has, &root), copies = copied_edges(exits, i);
     uint32_t old = in_the_way(exits, root, value);
     for (uint32_t k = 0; k < exits->renewed.n; k++)
         if (exits->renewed.at[k].old == old)
             return;
     if (!old || exits->pressure[root.i][RF_R] >= exits->most)
         return;
-    unsigned at = end_of(f, root), made;
-    FOR_SRCS(f, i, src) {
-        if (!has[AT(src)] || ir_value(f, (ValId){src->value})->block.i != root.i)
-            continue;
-        for (made = 0; made < at; made++)
-            if (ir_inst_at(f, root, made).i == ir_value(f, (ValId){src->value})->def.i)
-                at = made;
-    }
-    while (at < ir_num_insts(f, root) && ir_inst(f, ir_inst_at(f, root, at))->op == IR_PHI)
-        at++;
     if (!is_made_before(f, root, at, old) || !rename_reads(exits, root, at, old, 0))
         return;
     Operand was = ir_val(f, (ValId){old});
@@ -306,9 +348,7 @@ static void renew(Exits *exits, BlockId b, InstId phi) {
     ir_set_src(f, id, MOV_rb, was);
     ir_inst(f, id)->loc = ir_inst(f, ir_inst_at(f, root, at))->loc;
     ir_insert(f, root, at, id);
-    bool *kept = ARENA_ARRAY(&exits->a, bool, i->nsrc);
-    memcpy(kept, has, i->nsrc * sizeof *kept);
-    VEC_ADD(&exits->a, &exits->renewed, ((Renewed){id, phi, root, old, now.i, kept}));
+    VEC_ADD(&exits->a, &exits->renewed, ((Renewed){id, phi, root, old, now.i, copies}));
 }
 
 static bool may_share(const Function *f, BlockId b) {
@@ -366,14 +406,10 @@ static void take_back(Exits *exits, const Copied *copied) {
     drop_inst(f, copied->block, copied->copy);
 }
 
-/* So does the move, unless it has taken the copies from most of the exits. */
+/* So does the move, unless the edges have so many copies less. */
 static void check_renewed(Exits *exits, const Renewed *renewed) {
     Function *f = exits->f;
-    const Inst *phi = ir_inst(f, renewed->phi);
-    unsigned saved = 0;
-    FOR_SRCS(f, phi, src)
-        saved += renewed->has[AT(src)] && !is_copied(exits, phi, *src);
-    if (saved >= LEAST_EXITS)
+    if (copied_edges(exits, ir_inst(f, renewed->phi)) + LEAST_EXITS <= renewed->copies)
         return;
     drop_inst(f, renewed->block, renewed->move);
     (void)rename_reads(exits, renewed->block, 0, renewed->now, renewed->old);

@@ -91,8 +91,36 @@ static void moved_away(void **state) {
     expect(COUNTER("0x3", "  STG _, _, 0x4, %r3\n"), "%r8, _, _ = IADD3 %r3, 0x3", "MOV %r3");
 }
 
+/* Sides of a branch hand on n + 1, two as they have it and two changed under a guard, which read n: n makes
+ * room where n + 1 is made. Not where one of them keeps n, in n's register, and would copy it then. */
+#define SIDES(kept)                                                                                          \
+    "bb1: preds() succs(bb2)\n  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[laneid]\n"                               \
+    "  %p5, _ = ISETP(cmp=LT) %r1, %r2, PT, PT\n  %p7, _ = ISETP(cmp=EQ) %r1, %r2, PT, PT\n"                 \
+    "  %p13, _ = ISETP(cmp=EQ) %r1, 0x5, PT, PT\n  BRA _, _, bb2\n"                                          \
+    "bb2: preds(bb1 bb6) succs(bb3 bb4)\n  %r3 = phi RZ, %r12\n"                                             \
+    "  %r4, _, _ = IADD3 %r3, 0x1, RZ, !PT, !PT\n  @%p5 BRA _, _, bb3\n  BRA _, _, bb4\n"                    \
+    "bb3: preds(bb2) succs(bb8 bb9)\n  @%p7 BRA _, _, bb8\n  BRA _, _, bb9\n"                                \
+    "bb4: preds(bb2) succs(bb5 bb7)\n  @%p7 BRA _, _, bb5\n  BRA _, _, bb7\n"                                \
+    "bb5: preds(bb4) succs(bb6)\n  STG _, _, 0x4, %r1\n  BRA _, _, bb6\n"                                    \
+    "bb7: preds(bb4) succs(bb6)\n  STG _, _, 0x8, %r2\n  BRA _, _, bb6\n"                                    \
+    "bb8: preds(bb3) succs(bb6)\n"                                                                           \
+    "  @%p13 %r8, _, _ = IADD3 %r3, 0x2, RZ, !PT, !PT tied(%r4, _, _)\n  BRA _, _, bb6\n"                    \
+    "bb9: preds(bb3) succs(bb6)\n"                                                                           \
+    "  @%p13 %r9, _, _ = IADD3 %r3, 0x3, RZ, !PT, !PT tied(" kept ", _, _)\n  BRA _, _, bb6\n"               \
+    "bb6: preds(bb5 bb7 bb8 bb9) succs(bb2 bb10)\n  %r12 = phi %r4, %r4, %r8, %r9\n"                         \
+    "  %p11, _ = ISETP(cmp=LT) %r12, %r1, PT, PT\n  @%p11 BRA _, _, bb2\n  BRA _, _, bb10\n"                 \
+    "bb10: preds(bb6) succs()\n  STG _, _, 0x0, %r12\n"
+
+static void moved_for_sides(void **state) {
+    (void)state;
+    expect(SIDES("%r4"), "%r14 = MOV %r3", "IADD3 %r3");
+    expect(SIDES("%r4"), "IADD3 %r14, 0x1", "copy");
+    expect(SIDES("%r3"), "IADD3 %r3, 0x1", "MOV %r3");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(copied_once), cmocka_unit_test(left_alone),
-                                       cmocka_unit_test(out_of_a_loop), cmocka_unit_test(moved_away)};
+                                       cmocka_unit_test(out_of_a_loop), cmocka_unit_test(moved_away),
+                                       cmocka_unit_test(moved_for_sides)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
