@@ -3,7 +3,8 @@
  * The launch is run again on the PTX side with other values wherever PTX leaves one open, with variables in
  * other places, and with late copies. What these change, word by word, is open. Where they do not all change
  * the same words of an allocation, an address or a condition hangs on such a value, and another one may
- * change any word of it. SPDX-License-Identifier: MIT */
+ * change any word of it. Where no value but the behaviour is undefined everything is open.
+ * SPDX-License-Identifier: MIT */
 #include "check/validate/judge/open.h"
 #include "base/scope.h"
 #include "check/validate/compare/diff.h"
@@ -21,6 +22,11 @@ static void drop_message(void *user, Severity severity, const char *line) {
     (void)user;
     (void)severity;
     (void)line;
+}
+
+static void see_undefined(void *user, const SimTrap *warning) {
+    if (warning->kind == TRAP_UNDEFINED)
+        *(bool *)user = true;
 }
 
 static const SimAlloc *counterpart(const SimMemory *memory, const SimAlloc *alloc) {
@@ -50,15 +56,18 @@ static void note_changes(OpenWords *open, const SimAlloc *ptx, const SimAlloc *o
     }
 }
 
-/* False: the PTX does not end so. */
-static bool run_with(const OpenQuestion *question, const PtxRunOptions *options, OpenWords *open) {
+/* False: the PTX does not end so, or its behaviour is undefined. */
+static bool run_with(const OpenQuestion *question, PtxRunOptions options, OpenWords *open) {
     Diags quiet = {.sink = drop_message};
     PtxRunResult result = {0};
+    bool undefined = false;
+    options.on_warning = see_undefined;
+    options.user = &undefined;
     SimMemory *memory = simmem_clone(question->before);
     bool ran =
         memory &&
-        diff_run_ptx(question->plan, question->launch, question->module, memory, options, &result, &quiet) &&
-        result.trap.kind == TRAP_NONE;
+        diff_run_ptx(question->plan, question->launch, question->module, memory, &options, &result, &quiet) &&
+        result.trap.kind == TRAP_NONE && !undefined;
     for (uint32_t k = 0; ran && k < question->ptx->nallocs; k++)
         note_changes(&open[k], &question->ptx->allocs[k], counterpart(memory, &question->ptx->allocs[k]));
     if (memory)
@@ -68,7 +77,7 @@ static bool run_with(const OpenQuestion *question, const PtxRunOptions *options,
 
 static bool run_all(const OpenQuestion *question, OpenWords *open) {
     PtxRunOptions options = {.budget = 2 * question->budget, .late_copies = true};
-    if (!run_with(question, &options, open))
+    if (!run_with(question, options, open))
         return false;
     for (unsigned i = 0; i <= VALUES; i++) {
         options = (PtxRunOptions){.budget = 2 * question->budget,
@@ -76,7 +85,7 @@ static bool run_all(const OpenQuestion *question, OpenWords *open) {
                                   .fill = i,
                                   .fill_word = i == 0,
                                   .moved_bytes = i * MOVE_BYTES};
-        if (!run_with(question, &options, open))
+        if (!run_with(question, options, open))
             return false;
         for (uint32_t k = 0; k < question->ptx->nallocs; k++) {
             open[k].first = i ? open[k].first : open[k].sum;
