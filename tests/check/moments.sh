@@ -6,6 +6,7 @@
 # With `copies` the code is ptxas's: only that has LDGSTS.
 # SPDX-License-Identifier: MIT
 set -u
+. "$(dirname "$0")/../part.sh"
 heddle=$1 cases=$2 scratch=$3 what=${4:-barriers} failed=0
 rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
 if [ "$what" = copies ]; then
@@ -49,7 +50,8 @@ if [ "$what" = copies ]; then
         for pattern in 'DEPBAR\.LE SB0, 0x1' 'DEPBAR\.LE SB0, 0x0' LDGDEPBAR; do edit staged "$pattern"; done
     done
 else
-    for target in bru1 sm_75 sm_80 sm_90; do
+    pick bru1 sm_75 sm_80 sm_90
+    for target in $picked; do
         "$heddle" compile -t $target "$cases/relay.ptx" -o good.cubin && cp good.cubin binary.cubin || exit 1
         judge relay 0 "as compiled for $target"
         edit relay 'BAR\.SYNC[A-Z_.]* 0x0'
@@ -57,7 +59,8 @@ else
     # The second program is the first one whose third warp looks at nothing: it ends in every order.
     sed 's/^FREE:/  @%q ret;\nFREE:/' "$cases/phases.ptx" >ends.ptx
     cmp -s ends.ptx "$cases/phases.ptx" && fail "phases: nothing was edited"
-    for target in bru1 sm_80 sm_90; do
+    pick bru1 sm_80 sm_90
+    for target in $picked; do
         "$heddle" compile -t $target "$cases/phases.ptx" -o phases.cubin || exit 1
         "$heddle" compile -t $target ends.ptx -o ends.cubin || exit 1
         for options in "--launch auto" "${given[*]}"; do
