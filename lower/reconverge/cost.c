@@ -52,6 +52,10 @@ static unsigned take_told(Search *search, const uint32_t *set, unsigned nset) {
     return n;
 }
 
+const uint32_t *reconv_issues_of(Search *search, const uint32_t *set, unsigned n) {
+    return reconv_count_issues(search->e, joins_of(search, set, n), n);
+}
+
 uint64_t reconv_cost_of(Search *search, const uint32_t *all, unsigned nall, uint64_t limit) {
     const uint32_t *set = search->told;
     unsigned n = take_told(search, all, nall);

@@ -13,9 +13,10 @@
 #include <string.h>
 
 enum {
-    MOST_DRAWN = 64,       /* ways of a branch */
-    RARELY = 64,           /* one of so many times */
-    MOST_LANES = 8 * LANES /* of a kind of warps */
+    MOST_DRAWN = 64,        /* ways of a branch */
+    RARELY = 64,            /* one of so many times */
+    MOST_LANES = 8 * LANES, /* of a kind of warps */
+    MOST_VAIN = 2 * LANES   /* the same, one after the other, that take no fresh way */
 };
 static const double rounds_at_depth[] = {1, 7, 5, 4, 3, 2};
 
@@ -369,7 +370,8 @@ static void draw_ways(Expect *expect, Arena *a, uint32_t *visits, const Exits *e
             expect->way[warp][lane] = draw_way(expect, a, warp, lane, visits, exits);
             count_way(expect, expect->way[warp][lane], 1);
         }
-    for (uint32_t lane = LANES; lane < MOST_LANES && any_missing(expect); lane++)
+    for (uint32_t lane = LANES, fresh_at = lane;
+         lane < MOST_LANES && lane < fresh_at + MOST_VAIN && any_missing(expect); lane++)
         for (unsigned warp = 0; warp < expect->nwarps; warp++) {
             ArenaMark mark = arena_mark(a);
             Way way = draw_way(expect, a, warp, lane, visits, exits);
@@ -380,7 +382,9 @@ static void draw_ways(Expect *expect, Arena *a, uint32_t *visits, const Exits *e
                 count_way(expect, placed ? way : *old, 1);
                 *old = placed ? way : *old;
             }
-            if (!placed)
+            if (placed)
+                fresh_at = lane;
+            else
                 arena_release(a, mark);
         }
 }
@@ -706,6 +710,10 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
     take_slots(expect, a);
     reconv_expect_parts(expect);
     return expect;
+}
+
+uint64_t reconv_expect_spare(const Expect *expect, const uint32_t *issued, uint32_t block) {
+    return (uint64_t)(issued[block] - expect->least[block]) * expect->bare[block].cost;
 }
 
 double reconv_expected_instructions(int64_t units) { return (double)units / (WARPS * INST_WEIGHT); }

@@ -111,6 +111,8 @@ struct Expect {
     uint32_t njoins, most_joins;
     uint32_t *pending;  /* [join] lanes */
     Members *members;   /* [join] the same ones; NULL: all wait for all */
+    uint32_t *issued;   /* [block] how often, with those of runs that are over */
+    uint32_t *least;    /* [block] how often it is issued at least, by all warps */
     uint32_t *standing; /* [position] lanes, of the warp that runs */
 };
 

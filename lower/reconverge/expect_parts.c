@@ -52,10 +52,12 @@ static void find_parts_of_blocks(Expect *expect) {
     }
 }
 
-static void follow_way(Expect *expect, unsigned warp, uint32_t lane) {
+/* Notes where parts begin, and how often the lane comes to each block. */
+static void follow_way(Expect *expect, unsigned warp, uint32_t lane, uint32_t *visits) {
     const Graph *graph = &expect->reconv->g;
     const uint32_t *next = expect->way[warp][lane].edges;
     for (uint32_t b = expect->reconv->f->entry.i; b;) {
+        visits[b]++;
         if (expect->part_at[b]) {
             PartStart *start = &expect->starts[warp * expect->nparts + expect->part_at[b] - 1];
             start->lanes |= 1u << lane;
@@ -64,6 +66,24 @@ static void follow_way(Expect *expect, unsigned warp, uint32_t lane) {
         uint32_t slot = expect->ends_way[b] ? NOWHERE : slots_of(graph, b) == 1 ? 0 : *next++;
         b = slot == NOWHERE ? 0 : graph->succ[graph->succ_at[b] + slot];
     }
+}
+
+/* A block is issued at least as often as one lane comes there. */
+static void follow_warp(Expect *expect, unsigned warp) {
+    Arena *a = &expect->reconv->a;
+    uint32_t n = expect->reconv->g.n, *visits, *most;
+    ArenaMark mark = arena_mark(a);
+    visits = ARENA_ARRAY(a, uint32_t, n);
+    most = ARENA_ARRAY(a, uint32_t, n);
+    for (uint32_t lane = 0; lane < LANES; lane++) {
+        memset(visits, 0, n * sizeof *visits);
+        follow_way(expect, warp, lane, visits);
+        for (uint32_t b = 0; b < n; b++)
+            most[b] = visits[b] > most[b] ? visits[b] : most[b];
+    }
+    for (uint32_t b = 0; b < n; b++)
+        expect->least[b] += most[b];
+    arena_release(a, mark);
 }
 
 void reconv_expect_parts(Expect *expect) {
@@ -78,7 +98,9 @@ void reconv_expect_parts(Expect *expect) {
     find_parts_of_blocks(expect);
     expect->starts = ARENA_ARRAY(&reconv->a, PartStart, expect->nwarps * expect->nparts);
     expect->hash = ARENA_ARRAY(&reconv->a, uint64_t, expect->nparts + 1);
+    expect->issued = ARENA_ARRAY(&reconv->a, uint32_t, n);
+    expect->least = ARENA_ARRAY(&reconv->a, uint32_t, n);
     expect->run_of = ARENA_ARRAY(&reconv->a, uint32_t, expect->nwarps * expect->nparts);
-    for (unsigned k = 0; k < expect->nwarps * LANES; k++)
-        follow_way(expect, k / LANES, k % LANES);
+    for (unsigned k = 0; k < expect->nwarps; k++)
+        follow_warp(expect, k);
 }

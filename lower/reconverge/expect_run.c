@@ -248,6 +248,7 @@ static __attribute__((noinline)) void run_block(Warp *warp) {
     if (place->gathers && !gather_all(warp))
         return;
     warp->issues += place->cost;
+    expect->issued[warp->current]++;
     for (uint32_t k = place->list; k; k = expect->pool.at[k - 1].next)
         enter_join(expect, expect->pool.at[k - 1].join, warp->active);
     if (place->kind == PLACE_BRANCHES)
@@ -435,4 +436,15 @@ uint64_t reconv_expected_issues(Expect *expect, const Join *const *joins, unsign
             part = expect->runs.at[expect->runs.n - 1].to;
         }
     return issues;
+}
+
+const uint32_t *reconv_count_issues(Expect *expect, const Join *const *joins, unsigned n) {
+    uint64_t issues = 0;
+    const uint64_t *hash = hash_parts(expect, joins, n);
+    take_set(expect, joins, n);
+    memset(expect->issued, 0, expect->reconv->g.n * sizeof *expect->issued);
+    for (unsigned k = 0; k < expect->nwarps; k++)
+        for (uint32_t part = 0; part < expect->nparts; part = expect->runs.at[expect->runs.n - 1].to)
+            run_part(expect, k, part, hash, UINT64_MAX, &issues);
+    return expect->issued;
 }

@@ -14,8 +14,9 @@
  * the next such ones above, outside every loop that the join is not in. One BSSY serves all branches below.
  *
  * The choice begins with the post-dominators of the function and improves the set by one candidate at a time,
- * added, taken away or exchanged, inner loops first, while the expected issues (lower/reconverge/expect.c)
- * fall. Functions of more than RECONV_MOST_PLACED blocks get the post-dominators alone (join.c).
+ * added, taken away or exchanged, those first that might save most (lower/reconverge/spare.c), while the
+ * expected issues (lower/reconverge/expect.c) fall. Functions of more than RECONV_MOST_PLACED blocks get the
+ * post-dominators alone (join.c).
  *
  * That it is right does not depend on the choice: lanes only wait where all that are pending can still come,
  * and any set whose order has no cycle is safe (join.c). SPDX-License-Identifier: MIT */
@@ -31,13 +32,16 @@ enum {
     MOST_ABOVE = 4,         /* places of BSSY for one join */
     MOST_STEPS = 600000,    /* of expected runs */
     STEPS_OF_BLOCK = 512,   /* to find candidates: of each block of the function, as a mean */
-    MARGIN = 128,           /* a join saves more than one in so many instructions */
-    ROUNDS_MARGIN = 128,    /* the same of a join of several rounds: data that go otherwise lose much by it */
-    INSTEAD_MARGIN = 8,     /* the same of one in place of a header's join that lanes pass */
-    PARTED_MARGIN = 4,      /* the same of those that need a header of their own: inner loops' rounds may be
-                               cut short rounds of the outer one, which lanes go together */
-    PARTED_MEASURED = 16,   /* the same with a profile, which counts those */
-    DEEPEST = 7,            /* loops told apart */
+    MOST_VAIN = 200000,     /* steps in which a search gains no more than one in VAIN_GAIN: it is over */
+    VAIN_GAIN = 1024,
+    OTHER_MARGIN = 64,    /* a set that is dearer than the best by one in so many becomes no better one */
+    MARGIN = 128,         /* a join saves more than one in so many instructions */
+    ROUNDS_MARGIN = 128,  /* the same of a join of several rounds: data that go otherwise lose much by it */
+    INSTEAD_MARGIN = 8,   /* the same of one in place of a header's join that lanes pass */
+    PARTED_MARGIN = 4,    /* the same of those that need a header of their own: inner loops' rounds may be
+                             cut short rounds of the outer one, which lanes go together */
+    PARTED_MEASURED = 16, /* the same with a profile, which counts those */
+    DEEPEST = 7,          /* loops told apart */
     MOST_ROUNDS = 6
 };
 
@@ -486,16 +490,31 @@ static void add_fitting(Places *places, const uint32_t *turn, unsigned kinds) {
     }
 }
 
+/* Adds the candidate, in place of what stands in its way, or takes it away, if that is better. */
+static bool try_changing(Search *search, uint32_t c) {
+    const Candidate *candidate = &search->places->all.at[c];
+    if (candidate->taken)
+        return try_without(search, c);
+    return may_take(search->places, candidate) && candidate->spare > margin(search, candidate) &&
+           try_adding(search, c);
+}
+
 /* Candidates added, exchanged and taken away while that helps. */
 static void improve(Search *search, const uint32_t *turn, uint64_t most_steps) {
     Places *places = search->places;
+    uint64_t gained_at = reconv_expect_steps(search->e), cost = search->cost,
+             most_vain = (uint64_t)MOST_VAIN * reconv_expect_times(search->e);
+    const uint32_t *sorted = reconv_by_spare(search, turn);
     bool better = true;
     for (unsigned round = 0; better && round < MOST_ROUNDS; round++) {
         better = false;
-        for (uint32_t k = 0; k < places->nfirst && reconv_expect_steps(search->e) < most_steps; k++)
-            better |= places->all.at[turn[k]].taken                ? try_without(search, turn[k])
-                      : may_take(places, &places->all.at[turn[k]]) ? try_adding(search, turn[k])
-                                                                   : false;
+        for (uint32_t k = 0; k < places->nfirst && reconv_expect_steps(search->e) < most_steps; k++) {
+            better |= try_changing(search, sorted[k]);
+            if (search->cost + cost / VAIN_GAIN < cost)
+                cost = search->cost, gained_at = reconv_expect_steps(search->e);
+            if (reconv_expect_steps(search->e) - gained_at > most_vain)
+                return;
+        }
     }
 }
 
@@ -610,6 +629,8 @@ static void improve_both(Search *search, const uint32_t *turn, const Saved *bett
                          uint64_t most_steps) {
     take_saved(search, better);
     improve(search, turn, most_steps);
+    if (search->cost + search->cost / OTHER_MARGIN < other->cost)
+        return;
     Saved improved = save_set(search);
     take_saved(search, other);
     improve(search, turn, most_steps);

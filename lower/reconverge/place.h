@@ -1,5 +1,6 @@
 /* What the parts of auto mode's choice of joins share: lower/reconverge/place.c (candidates, the search),
- * lower/reconverge/cost.c (what sets cost), lower/reconverge/order.c (which sets there may be).
+ * lower/reconverge/cost.c (what sets cost), lower/reconverge/spare.c (what candidates might save),
+ * lower/reconverge/order.c (which sets there may be).
  * SPDX-License-Identifier: MIT */
 #ifndef HEDDLE_LOWER_RECONVERGE_PLACE_H
 #define HEDDLE_LOWER_RECONVERGE_PLACE_H
@@ -12,6 +13,7 @@ typedef struct {
     bool first;     /* of the set to begin with */
     bool taken;
     uint32_t alike; /* 1 + the first candidate that an expected run cannot tell from it; 0: not known yet */
+    uint64_t spare; /* what it might save (lower/reconverge/spare.c) */
     bool parted;    /* it needs the header of a loop that shared one (lower/reconverge/heads.c) */
 } Candidate;
 
@@ -50,6 +52,10 @@ struct Search {
 
 /* Expected issues with the candidates of the set; more than `limit` means no more than that it is more. */
 uint64_t reconv_cost_of(Search *search, const uint32_t *set, unsigned n, uint64_t limit);
+/* [block] how often it is issued with the candidates of the set. */
+const uint32_t *reconv_issues_of(Search *search, const uint32_t *set, unsigned n);
+/* The candidates of `turn` (nfirst), those first that beside the set might save most. */
+const uint32_t *reconv_by_spare(Search *search, const uint32_t *turn);
 /* May lanes be pending in one where they wait in the other? */
 bool reconv_pends_at(const Candidate *one, const Candidate *other);
 /* Has the order of these candidates no cycle, and no chain longer than there are registers? */

@@ -164,6 +164,10 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
 /* What the warp issues with these joins (of which places, breaks and block count), in units of its own; more
  * than `limit` means no more than that it is more. */
 uint64_t reconv_expected_issues(Expect *expect, const Join *const *joins, unsigned n, uint64_t limit);
+/* [block] how often each is issued with these joins; until the next run */
+const uint32_t *reconv_count_issues(Expect *expect, const Join *const *joins, unsigned n);
+/* Of a block's issues, in units, what is above those of the lanes that come there most often. */
+uint64_t reconv_expect_spare(const Expect *expect, const uint32_t *issued, uint32_t block);
 /* Do lanes come by any place of this join? Without it the warp does the same if none does. */
 bool reconv_expect_meets(const Expect *expect, const Join *join);
 /* Does the warp do the same with one join as with the other of the same block? */
