@@ -464,6 +464,7 @@ typedef bool PassFn(Function *f, Diags *d); /* false: reported */
 typedef bool ModulePassFn(IrModule *m, Diags *d);
 typedef struct {
     const char *dump, *stop_after; /* pass names or NULL; "all" dumps every pass */
+    const char *without; /* a pass that -O0 does without, too, or NULL: it does not run (bench/quality) */
     bool time_passes, verify;
     void (*on_dump)(void *user, const char *pass, const char *text);
     void (*on_pass)(void *user, IrModule *m,

@@ -58,12 +58,22 @@ static bool known_pass(const PassDesc *table, unsigned n, const char *name) {
     return false;
 }
 
+/* A pass that may be left out, or none. */
+static bool may_do_without(const PassDesc *table, unsigned n, const char *name) {
+    for (unsigned i = 0; i < n && name; i++)
+        if (strcmp(table[i].name, name) == 0)
+            return table[i].min_opt_level > 0;
+    return !name;
+}
+
 bool ir_run_pass_table(IrModule *module, const PassDesc *table, unsigned n, const PassOptions *opt,
                        Diags *d) {
     if (!known_pass(table, n, opt->dump))
         return diag(d, (SrcLoc){0}, DIAG_E0690, opt->dump);
     if (!known_pass(table, n, opt->stop_after))
         return diag(d, (SrcLoc){0}, DIAG_E0690, opt->stop_after);
+    if (!may_do_without(table, n, opt->without))
+        return diag(d, (SrcLoc){0}, DIAG_E0692, opt->without);
     uint32_t facts = IRS_SSA;
     module->verify = opt->verify;
     if (opt->verify && !verify_all(module, d, "isel"))
@@ -74,7 +84,7 @@ bool ir_run_pass_table(IrModule *module, const PassDesc *table, unsigned n, cons
         return true;
     for (unsigned i = 0; i < n; i++) {
         const PassDesc *desc = &table[i];
-        if (module->opt_level >= desc->min_opt_level) {
+        if (module->opt_level >= desc->min_opt_level && !is_named(opt->without, desc->name)) {
             if (desc->needs & ~facts)
                 return diag(d, (SrcLoc){0}, DIAG_E0691, desc->name, desc->needs & ~facts);
             scope_poll();

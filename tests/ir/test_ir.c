@@ -379,6 +379,18 @@ static void test_driver(void **state) {
     assert_true(ir_run_pass_table(ir_module, table, 5, &o, &x.d));
     assert_int_equal(ir_module->funcs.at[1]->var_bytes, 10); /* one and three; two needs -O3 */
     assert_int_equal(dumps, 3);                              /* isel, one, three */
+    ir_module->opt_level = 3;
+    o.stop_after = o.without = "two";
+    assert_true(ir_run_pass_table(ir_module, table, 5, &o, &x.d));
+    assert_int_equal(ir_module->funcs.at[1]->var_bytes, 11); /* one */
+    o.without = NULL;
+    assert_true(ir_run_pass_table(ir_module, table, 5, &o, &x.d));
+    assert_int_equal(ir_module->funcs.at[1]->var_bytes, 13); /* one and two */
+    o.without = "one";
+    assert_false(ir_run_pass_table(ir_module, table, 5, &o, &x.d));
+    assert_non_null(strstr(x.last, "E0692")); /* -O0 runs it */
+    o.without = NULL;
+    ir_module->opt_level = 0;
     o.stop_after = NULL;
     assert_false(ir_run_pass_table(ir_module, table, 5, &o, &x.d));
     assert_non_null(strstr(x.last, "E0691")); /* four needs what three dropped */

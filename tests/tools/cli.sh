@@ -186,6 +186,7 @@ want 1 "error E03" asm text.cubin -o bad.cubin
 check "no output of a failed assembly" test ! -e bad.cubin
 want 1 "cannot write" compile k.ptx -o nowhere/k.cubin
 want 1 "there is no pass" compile k.ptx --stop-after=frob -o bad.cubin
+want 1 "nothing is compiled without pass colour" compile k.ptx --without=colour -o bad.cubin
 want 1 "no input file" run
 check "no temporary files" sh -c '! ls *.tmp* 2>/dev/null'
 

@@ -24,7 +24,7 @@ typedef struct {
     Diags diags;
     const char *inputs[MAX_INPUTS];
     unsigned ninputs, max_inputs;
-    const char *output, *emit, *dump, *stop_after;
+    const char *output, *emit, *dump, *stop_after, *without;
     const Target *target;
     const Target *object_target; /* of the objects read; the target where no option says one */
     unsigned opt_level;

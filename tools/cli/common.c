@@ -90,6 +90,7 @@ DriverOptions cli_driver_options(const Settings *settings) {
         .explain = settings->verbose,
         .passes = {.dump = settings->dump,
                    .stop_after = settings->stop_after,
+                   .without = settings->without,
                    .time_passes = settings->time_passes,
                    .verify = settings->verbose,
                    .on_dump = print_dump},

@@ -10,6 +10,7 @@ enum { /* keys of options without a letter */
        KEY_PERFETTO,
        KEY_DUMP,
        KEY_STOP_AFTER,
+       KEY_WITHOUT,
        KEY_TIME_PASSES,
        KEY_NO_MAP,
        KEY_KEEP_GOING,

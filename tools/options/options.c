@@ -85,6 +85,7 @@ static const struct argp_option emit_options[] = {
     {"dump", KEY_DUMP, "PASS", 0, "Print machine IR after PASS, or after every pass (all), to standard error",
      0},
     {"stop-after", KEY_STOP_AFTER, "PASS", 0, "Stop after PASS; with --emit=mir prints what it made", 0},
+    {"without", KEY_WITHOUT, "PASS", 0, "Leave PASS out, one of those that -O0 does not run", 0},
     {.doc = "The file that is written:"}};
 static const struct argp_option launch_kernel_options[] = {
     {"kernel", KEY_KERNEL, "NAME", 0, "Kernel; not needed if there is only one", 0}, {0}};
@@ -443,6 +444,7 @@ static bool compile_key(int key, char *arg, struct argp_state *state, Settings *
         return true;
     case KEY_DUMP: settings->dump = arg; return true;
     case KEY_STOP_AFTER: settings->stop_after = arg; return true;
+    case KEY_WITHOUT: settings->without = arg; return true;
     case KEY_RECONVERGE:
         if (!ir_reconv_mode(arg, &settings->reconverge))
             argp_error(state, "--reconverge=%s: it is auto, ipdom, frontier, frontier-all or none", arg);
