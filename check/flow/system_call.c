@@ -1,7 +1,7 @@
 /* Which of the driver's functions a call comes to whose target is in a register: callers have its address in
  * bank 4, where the loader puts it, and load it shortly before. Known is what one way of straight code shows:
  *     MOV R14, 0x8 ;  LDC.64 R14, c[0x4][R14] ;  ...  CALL.ABS.NOINC R14 ;
- * or a move of both words, from there or as the loader puts them into the code. SPDX-License-Identifier: MIT
+ * or moves of both words, from there or as the loader puts them into the code. SPDX-License-Identifier: MIT
  */
 #include "check/flow/binflow.h"
 #include "ir/ir.h"
@@ -34,10 +34,22 @@ static Operand moved_operand(const MachInst *inst) {
     return moves ? inst->src[IMAD_rc] : (Operand){0};
 }
 
+/* The same behind moves from register to register. */
+static uint32_t source_of(const BinFlow *flow, const bool *landed, uint32_t first, uint32_t at,
+                          uint32_t reg) {
+    for (;;) {
+        at = writer_of(flow, landed, first, at, reg);
+        Operand from = at == BINFLOW_NONE ? (Operand){0} : moved_operand(&flow->insts[at]);
+        if (from.kind != OPK_REG || from.file != RF_R || is_rz(from) || (from.mods & ~OPM_REUSE))
+            return at;
+        reg = from.value;
+    }
+}
+
 /* Offset in bank 4 of the address in registers `reg` and the next before instruction `at`. */
 static bool find_place(const BinFlow *flow, const bool *landed, uint32_t first, uint32_t at, uint32_t reg,
                        uint32_t *offset) {
-    uint32_t w = writer_of(flow, landed, first, at, reg), index = 0;
+    uint32_t w = source_of(flow, landed, first, at, reg), index = 0;
     if (w == BINFLOW_NONE)
         return false;
     const MachInst *inst = &flow->insts[w];
@@ -45,7 +57,7 @@ static bool find_place(const BinFlow *flow, const bool *landed, uint32_t first, 
     if (from.kind != OPK_CMEM || op_cmem_bank(from) != CONST_BANK_ADDRESSES)
         return false;
     if (inst->optype == OT_LDC && !is_rz(inst->src[LDC_ra])) {
-        uint32_t set = writer_of(flow, landed, first, w, inst->src[LDC_ra].value);
+        uint32_t set = source_of(flow, landed, first, w, inst->src[LDC_ra].value);
         Operand number = set == BINFLOW_NONE ? (Operand){0} : moved_operand(&flow->insts[set]);
         if (number.kind != OPK_IMM && !is_rz(number))
             return false;
@@ -91,7 +103,7 @@ SystemFunc bin_moved_callee(const BinFlow *flow, const bool *landed, uint32_t fi
         to.kind != OPK_REG || to.file != RF_R || is_rz(to))
         return SYSTEM_COUNT;
     for (unsigned w = 0; w < 2; w++) {
-        uint32_t set = writer_of(flow, landed, first, call, to.value + w);
+        uint32_t set = source_of(flow, landed, first, call, to.value + w);
         if (set == BINFLOW_NONE || moved_operand(&flow->insts[set]).kind != OPK_IMM ||
             !(word[w] = word_at(flow, set, w ? RELOC_ABS32_HI : RELOC_ABS32_LO)) ||
             word[w]->to != BIN_TO_EXTERN || word[w]->target != word[0]->target)

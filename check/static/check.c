@@ -327,6 +327,7 @@ static void check_code(Checker *checker) {
     check_structure(checker);
     check_uniform(checker);
     check_barriers(checker);
+    check_driver_calls(checker);
     check_entered(checker);
     check_collectives(checker);
     check_rendezvous(checker);

@@ -134,6 +134,7 @@ bool check_promised_uniform(Checker *checker, uint32_t inst);
 void check_structure(Checker *checker);   /* R-18 R-19 R-21 R-22 */
 void check_uniform(Checker *checker);     /* fills divergent, converged */
 void check_barriers(Checker *checker);    /* */
+void check_driver_calls(Checker *checker); /* R-16 of the driver's functions */
 void check_entered(Checker *checker);     /* fills entered */
 void check_collectives(Checker *checker); /* */
 void check_rendezvous(Checker *checker);  /* */

@@ -14,6 +14,9 @@ heddle_test_part(3 check_samples)
 add_test(NAME check_two_severities COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/two_severities.sh $<TARGET_FILE:heddle>
   ${CMAKE_CURRENT_BINARY_DIR}/two_severities)
 set_tests_properties(check_two_severities PROPERTIES LABELS check)
+add_test(NAME check_driver_calls COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/driver_calls.sh $<TARGET_FILE:heddle>
+  ${CMAKE_CURRENT_BINARY_DIR}/driver_calls)
+set_tests_properties(check_driver_calls PROPERTIES LABELS check)
 # What R-24 proposes, done.
 add_test(NAME check_mend COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/mend.sh $<TARGET_FILE:heddle> ${CMAKE_CURRENT_BINARY_DIR}/mend
   ${PROJECT_SOURCE_DIR}/bench/kernels/divergent.ptx)
