@@ -1,6 +1,6 @@
 /* R-16 of the driver's functions, whose code is in no file: they may use the barrier registers that the
- * convention between objects leaves to every callee, so no lane may be pending in one of these where a function
- * that returns is called. ptxas 13.0 waits in B6 around vprintf, and in B0 around its own routines.
+ * convention between objects leaves to every callee, so no lane may be pending in one of these where a
+ * function that returns is called. ptxas 13.0 waits in B6 around vprintf, and in B0 around its own routines.
  * SPDX-License-Identifier: MIT */
 #include "check/static/internal.h"
 #include "isa/machine/abi.h"

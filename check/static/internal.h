@@ -131,20 +131,20 @@ bool check_starts_with(const char *text, const char *end, const char *word);
  */
 bool check_promised_uniform(Checker *checker, uint32_t inst);
 
-void check_structure(Checker *checker);   /* R-18 R-19 R-21 R-22 */
-void check_uniform(Checker *checker);     /* fills divergent, converged */
-void check_barriers(Checker *checker);    /* */
+void check_structure(Checker *checker);    /* R-18 R-19 R-21 R-22 */
+void check_uniform(Checker *checker);      /* fills divergent, converged */
+void check_barriers(Checker *checker);     /* */
 void check_driver_calls(Checker *checker); /* R-16 of the driver's functions */
-void check_entered(Checker *checker);     /* fills entered */
-void check_collectives(Checker *checker); /* */
-void check_rendezvous(Checker *checker);  /* */
-void check_gathering(Checker *checker);   /* R-09 of WARPSYNC.COLLECTIVE and BRA.DIV */
-void check_meetings(Checker *checker);    /* */
-void check_registers(Checker *checker);   /* */
-void check_metadata(Checker *checker);    /* M-01 to M-05 */
-void check_form(Checker *checker);        /* M-06 */
-void check_hazards(Checker *checker);     /* H-01 to H-07 */
-void check_reuse(Checker *checker);       /* H-08 */
+void check_entered(Checker *checker);      /* fills entered */
+void check_collectives(Checker *checker);  /* */
+void check_rendezvous(Checker *checker);   /* */
+void check_gathering(Checker *checker);    /* R-09 of WARPSYNC.COLLECTIVE and BRA.DIV */
+void check_meetings(Checker *checker);     /* */
+void check_registers(Checker *checker);    /* */
+void check_metadata(Checker *checker);     /* M-01 to M-05 */
+void check_form(Checker *checker);         /* M-06 */
+void check_hazards(Checker *checker);      /* H-01 to H-07 */
+void check_reuse(Checker *checker);        /* H-08 */
 
 /* ---- reports ---- */
 const char *check_severity_name(Severity severity);

@@ -48,8 +48,9 @@ uint32_t term_possible_of(const Term *term) {
             m |= term->c[i];
         return (uint32_t)m;
     case TK_SUM:
-        if (term->width == 32 && term->n == 1 && !term->k && is_pow2(term->c[0]))
-            return (uint32_t)(term_possible(term->a[0]) * term->c[0]);
+        if (term->width == 32 && term->n == 1 && is_pow2(term->c[0]) &&
+            !(term->k & (uint32_t)(term_possible(term->a[0]) * term->c[0])))
+            return (uint32_t)(term_possible(term->a[0]) * term->c[0] | term->k);
         return term->width == 32 ? possible_of_sum(term) : UINT32_MAX;
     case TK_APP:
         if (term->op == TO_LSHR && t_is_const(term->a[1]) && term->a[1]->k < 32)
@@ -75,6 +76,23 @@ static bool has_product(const Term *term) {
         if (term->a[i]->kind == TK_AND)
             return true;
     return false;
+}
+
+/* z << m with a constant in bits that it cannot have is a sum, whether added or ored: the word without the
+ * constant, or NULL. (Of z << 31 a complement would not be told.) */
+Term *term_without_constant(Terms *ts, const Term *term) {
+    if (term->kind != TK_SUM || term->width != 32 || term->n != 1 || !term->k || term->c[0] < 2 ||
+        term->c[0] > 1u << 30 || !is_pow2(term->c[0]) ||
+        (term->a[0]->kind == TK_XOR && !has_product(term->a[0])) ||
+        (term->k & (uint32_t)(term_possible(term->a[0]) * term->c[0])))
+        return NULL;
+    return t_scale(ts, term->a[0], term->c[0]);
+}
+/* Of a word that is whole among the entries of a bitwise function, with a constant k that it is exclusive
+ * with: its sum. NULL: no such one. */
+static Term *with_constant(Terms *ts, Term *word, uint32_t k) {
+    Term *sum = is_shifted(word) && !(k & term_possible(word)) ? t_add(ts, word, t_const(ts, 32, k)) : NULL;
+    return sum && term_without_constant(ts, sum) == word ? sum : NULL;
 }
 
 /* A word of which some bits are those of z: bit i is bit i - left of z where the mask has a one, else zero.
@@ -132,6 +150,12 @@ static void xput(Terms *ts, Xor *poly, Term *term, uint32_t m) {
     m &= term_possible(term);
     if (!m)
         return;
+    Term *word = term_without_constant(ts, term);
+    if (word) {
+        poly->k ^= (uint32_t)term->k & m;
+        xput(ts, poly, word, m);
+        return;
+    }
     if (is_shifted(term) && term->a[0]->kind == TK_XOR && !has_product(term->a[0])) { /* bit by bit */
         const Term *inner = term->a[0];
         poly->k ^= (uint32_t)(inner->k * term->c[0]) & m;
@@ -184,6 +208,9 @@ static Term *xor_term(Terms *ts, Xor *poly) {
             return poly->t[0].t;
         if (poly->k == UINT32_MAX && (poly->t[0].c == LOW || poly->t[0].t->kind == TK_SUM))
             return term_complement(ts, poly->t[0].t);
+        Term *sum = with_constant(ts, poly->t[0].t, poly->k);
+        if (sum || (sum = with_constant(ts, poly->t[0].t, ~poly->k)))
+            return sum->k == poly->k ? sum : term_complement(ts, sum);
     }
     if (poly->n == 1 && !poly->k && is_shifted(poly->t[0].t)) { /* (z << m) & k is (z & k >> m) << m */
         const Term *shifted = poly->t[0].t;

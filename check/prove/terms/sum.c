@@ -126,7 +126,7 @@ static void lin_add(Terms *ts, Lin *lin, Term *term, uint64_t c) {
             lin_add_term(ts, lin, term->a[i], c * term->c[i]);
     } else if (complemented(term) && lin->width == 32) {
         lin->k -= c;
-        lin_add_term(ts, lin, t_inv(ts, term), 0 - c);
+        lin_add(ts, lin, t_inv(ts, term), 0 - c);
     } else if (lin->width == 32 && (z = term_extended(ts, term, &n)) && !(c & ((1ull << n) - 1))) {
         lin_add(ts, lin, z, c);
     } else if (lin->width == 32 && (z = shifted_back(ts, term, &n)) && !(c & ((1ull << n) - 1))) {
@@ -167,7 +167,7 @@ static void lin_add_high(Terms *ts, Lin *lin, Term *term, uint64_t c) {
         lin->k += (c * term->k) << 32;
     } else if (complemented(term)) {
         lin->k -= c << 32;
-        lin_add_term(ts, lin, t_inv(ts, term), 0 - (c << 32));
+        lin_add_high(ts, lin, t_inv(ts, term), 0 - c);
     } else {
         lin_add_term(ts, lin, term, c << 32);
     }
@@ -573,6 +573,9 @@ Term *t_lshr(Terms *ts, Term *word, Term *term) {
         }
         return r;
     }
+    Term *rest = term_without_constant(ts, word);
+    if (rest)
+        return t_lxor(ts, t_lshr(ts, rest, term), t_const(ts, 32, word->k >> term->k));
     if (word->kind == TK_SUM && word->n == 1 && !word->k && is_pow2(word->c[0])) { /* (z << m) >> n */
         unsigned m = log2_of(word->c[0]), n = (unsigned)term->k;
         Term *z = t_land(ts, word->a[0], t_const(ts, 32, LOW >> m));

@@ -28,6 +28,8 @@ static inline bool is_pow2(uint64_t c) { return c && !(c & (c - 1)); }
 /* Of a sum and its complement, -x - 1, only the one whose first coefficient is positive is an atom elsewhere.
  */
 bool term_is_inverse(const Term *term);
+/* x of a x << n | c that is a sum, c in the bits that the shift leaves; else NULL. */
+Term *term_without_constant(Terms *ts, const Term *term);
 Term *term_complement(Terms *ts, Term *x); /* ~x as a sum */
 /* The z of sign extension (z << n) >> n, NULL; *n is set. */
 Term *term_extended(Terms *ts, const Term *shifted, unsigned *n);

@@ -211,6 +211,7 @@ static void make_shapes(World *world) {
                      t_land(ts, x, y),
                      t_lor(ts, x, number(ts, 0xff00)),
                      t_lxor(ts, x, y),
+                     t_lor(ts, t_shl(ts, x, number(ts, 3)), number(ts, 5)), /* a sum */
                      t_shl(ts, y, n8),
                      t_lshr(ts, x, n24),
                      t_ashr(ts, x, n8),

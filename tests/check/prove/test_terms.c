@@ -270,6 +270,27 @@ static void one_term_for_equal_values(void **state) {
     term_free(&ts);
 }
 
+/* A constant in the bits that a shift leaves is added or ored, whatever is made of it; in others a carry may
+ * come of it. */
+static void constants_beside_shifts(void **state) {
+    (void)state;
+    Terms ts;
+    term_init(&ts);
+    Term *x = t_var(&ts, 32, term_name(&ts, "x"), 0), *y = t_var(&ts, 32, term_name(&ts, "y"), 0);
+    Term *two = t_const(&ts, 32, 2), *five = t_const(&ts, 32, 5), *seven = t_const(&ts, 32, 7);
+    Term *shifted = t_shl(&ts, x, t_const(&ts, 32, 3)), *sum = t_add(&ts, shifted, five);
+    assert_ptr_equal(t_lor(&ts, shifted, five), sum);
+    assert_ptr_equal(t_lxor(&ts, shifted, five), sum);
+    assert_ptr_equal(t_land(&ts, sum, seven), five);
+    assert_ptr_equal(t_lxor(&ts, t_lxor(&ts, sum, y), y), sum);
+    assert_ptr_equal(t_inv(&ts, t_inv(&ts, sum)), sum);
+    assert_ptr_equal(t_inv(&ts, sum), t_sub(&ts, t_const(&ts, 32, 0xffffffff), sum));
+    assert_ptr_equal(t_lshr(&ts, sum, two), t_lor(&ts, t_lshr(&ts, shifted, two), t_const(&ts, 32, 1)));
+    assert_ptr_not_equal(t_lor(&ts, shifted, t_const(&ts, 32, 9)), t_add(&ts, shifted, t_const(&ts, 32, 9)));
+    assert_ptr_not_equal(t_lor(&ts, x, two), t_add(&ts, x, two));
+    term_free(&ts);
+}
+
 /* Wherever the steps run out, what is made of a condition comes to an end. */
 static void steps_run_out(void **state) {
     (void)state;
@@ -429,6 +450,7 @@ int main(void) {
         cmocka_unit_test(random_expressions),        cmocka_unit_test(what_a_launch_shows),
         cmocka_unit_test(one_term_for_equal_values), cmocka_unit_test(order_of_events),
         cmocka_unit_test(loads_of_what_was_stored),  cmocka_unit_test(places_of_variables),
-        cmocka_unit_test(questions_asked_again),     cmocka_unit_test(steps_run_out)};
+        cmocka_unit_test(questions_asked_again),     cmocka_unit_test(steps_run_out),
+        cmocka_unit_test(constants_beside_shifts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
