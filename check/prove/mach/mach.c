@@ -91,6 +91,27 @@ void mach_in_launch_bank(Mach *mach, uint32_t offset) {
         mach_fault(mach, "constant bank 0 is read out of range");
 }
 
+/* Constant bank 2 is the launched kernel's: a function that is called finds there what each kernel that calls
+ * any has put there, which must be the same. */
+bool mach_jump_word(const Mach *mach, uint32_t offset, uint32_t *word) {
+    const BinFlow *flow = mach->prover->flow;
+    const BinFunc *func = mach->prover->bf;
+    uint32_t nbanks = 0;
+    for (uint32_t i = 0; i < flow->bin->nfuncs; i++) {
+        const BinFunc *kernel = &flow->bin->funcs[i];
+        uint32_t found;
+        if (func->is_entry ? kernel != func : !kernel->is_entry || !flow->funcs[i].ncalls)
+            continue;
+        if (offset > kernel->const_bank2_bytes || kernel->const_bank2_bytes - offset < sizeof found)
+            return false;
+        memcpy(&found, kernel->const_bank2 + offset, sizeof found);
+        if (nbanks++ && found != *word)
+            return false;
+        *word = found;
+    }
+    return nbanks != 0;
+}
+
 Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset) {
     Prover *prover = mach->prover;
     Terms *ts = &prover->ts;
@@ -106,9 +127,7 @@ Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset) {
     }
     if (bank == CONST_BANK_JUMPS) {
         uint32_t v = 0;
-        if (offset + 4 <= prover->bf->const_bank2_bytes)
-            memcpy(&v, prover->bf->const_bank2 + offset, 4);
-        else
+        if (!mach_jump_word(mach, offset, &v))
             mach_fault(mach, "constant bank 2 is read out of range");
         return t_const(ts, 32, v);
     }

@@ -40,15 +40,17 @@ Term *mach_pred_at(Mach *mach, unsigned i); /* source i */
 Term *mach_bool_op(Mach *mach, unsigned bop, Term *r, Term *pp);
 void mach_cares(Mach *mach, unsigned bop);
 void mach_put_compare(Mach *mach, unsigned bop, Term *r, Term *pp); /* both results */
-bool mach_integer(Mach *mach); /* words from words; false: another instruction */
-bool mach_halves(Mach *mach);  /* packed half precision; false: not modelled */
-bool mach_bits(Mach *mach);    /* dot products, permutations, spaces; false: not modelled */
-void mach_data(Mach *mach);    /* all that is no control flow */
+bool mach_integer(Mach *mach);        /* words from words; false: another instruction */
+bool mach_halves(Mach *mach);         /* packed half precision; false: not modelled */
+bool mach_bits(Mach *mach);           /* dot products, permutations, spaces; false: not modelled */
+void mach_data(Mach *mach);           /* all that is no control flow */
+void mach_check_unlooked(Mach *mach); /* what nobody looked at must have its default, else unknown */
 void mach_fault(Mach *mach, const char *why);
 Term *mach_get(Mach *mach, uint32_t loc);
-void mach_set(Mach *mach, uint32_t loc, Term *v);                  /* under the guard */
-Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset_bytes); /* a word of a constant bank */
-void mach_in_launch_bank(Mach *mach, uint32_t offset_bytes);       /* else unknown */
+void mach_set(Mach *mach, uint32_t loc, Term *v);                             /* under the guard */
+bool mach_jump_word(const Mach *mach, uint32_t offset_bytes, uint32_t *word); /* of constant bank 2 */
+Term *mach_cmem(Mach *mach, uint32_t bank, uint32_t offset_bytes);            /* a word of a constant bank */
+void mach_in_launch_bank(Mach *mach, uint32_t offset_bytes);                  /* else unknown */
 Term *mach_pred(Mach *mach, Operand o);
 Term *mach_shared_size(Mach *mach);                  /* of a block, the system's part included */
 Term *mach_plain_pred(Mach *mach, Operand o);        /* the same, whatever the path */
@@ -62,7 +64,8 @@ void mach_put(Mach *mach, unsigned i, unsigned c, Term *term);
 void mach_put64(Mach *mach, unsigned i, Term *term);
 void mach_put_pred(Mach *mach, unsigned i, Term *term);
 Term *mach_address(Mach *mach, bool wide, unsigned stride);
-bool mach_matrix(Mach *mach);  /* false: another instruction */
+bool mach_memory(Mach *mach);  /* loads, stores, atomic operations; false: another instruction */
+bool mach_matrix(Mach *mach);  /* likewise */
 bool mach_texture(Mach *mach); /* likewise, or not modelled */
 void mach_note_access(Mach *mach, Term *addr, unsigned bytes, unsigned space, bool store);
 void mach_load(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned order);

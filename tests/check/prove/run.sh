@@ -60,6 +60,65 @@ for mutant in $mutants; do
     "$heddle" prove --no-launches --time 2 --query-time 1 "$dir/quotients.ptx" "$dir/wrong.cubin" > "$dir/out" && fail "$mutant of the division is proved"
 done
 
+# Jump tables of a function lie in the bank of each kernel that calls, before the kernel's own
+cat > "$dir/tables.ptx" <<'P'
+.version 7.8
+.target sm_75
+.address_size 64
+.func (.reg .b32 r) pick(.reg .b32 a)
+{
+    .reg .b32 %t; .reg .pred %p;
+    and.b32 %t, a, 7;
+    setp.gt.u32 %p, %t, 5;
+    @%p bra D;
+    first: .branchtargets A, B, C, D, B, C;
+    brx.idx %t, first;
+A:  mul.lo.u32 r, a, 3; ret;
+B:  xor.b32 r, a, 77; ret;
+C:  shr.u32 %t, a, 3;
+    setp.gt.u32 %p, %t, 4;
+    @%p bra D;
+    second: .branchtargets D, A, E, D, B;
+    brx.idx %t, second;
+D:  mov.b32 r, 1; ret;
+E:  mov.b32 r, 2; ret;
+}
+.visible .entry one(.param .u64 p, .param .u32 n)
+{
+    .reg .b32 %r<4>; .reg .b64 %d; .reg .pred %p;
+    ld.param.u64 %d, [p]; ld.param.u32 %r1, [n]; mov.u32 %r2, %tid.x; xor.b32 %r1, %r1, %r2;
+    call (%r3), pick, (%r1);
+    setp.gt.u32 %p, %r3, 4;
+    @%p bra X;
+    own: .branchtargets X, Y, Z, Y, X;
+    brx.idx %r3, own;
+X:  mov.u32 %r3, 5; bra Z;
+Y:  mov.u32 %r3, 6;
+Z:  st.global.u32 [%d], %r3; ret;
+}
+.visible .entry two(.param .u64 p, .param .u32 n)
+{
+    .reg .b32 %r<4>; .reg .b64 %d;
+    ld.param.u64 %d, [p]; ld.param.u32 %r1, [n];
+    call (%r3), pick, (%r1);
+    st.global.u32 [%d], %r3; ret;
+}
+P
+for target in bru1 sm_75 sm_90; do
+    "$heddle" prove -t $target "$dir/tables.ptx" > "$dir/out" || fail "tables of a function, $target: $(tail -1 "$dir/out")"
+done
+# ... and one word of them that leads elsewhere, in the bank of the second kernel alone
+"$heddle" compile -t sm_75 "$dir/tables.ptx" -o "$dir/tables.cubin"
+at=$(readelf -SW "$dir/tables.cubin" 2> /dev/null | sed -n 's/.*nv.constant2.two *PROGBITS *[0-9a-f]* \([0-9a-f]*\).*/\1/p')
+for entry in 0 1 2 7 10; do
+    cp "$dir/tables.cubin" "$dir/wrong.cubin"
+    dd if="$dir/tables.cubin" of="$dir/wrong.cubin" bs=1 count=4 conv=notrunc status=none \
+        skip=$((0x$at + 4 * 3)) seek=$((0x$at + 4 * entry))
+    "$heddle" prove --no-launches "$dir/tables.ptx" "$dir/wrong.cubin" > "$dir/out"
+    status=$?
+    [ $status -ne 0 ] && ! grep -q '^pick: proved' "$dir/out" || fail "entry $entry of a wrong table: status $status"
+done
+
 # A loop over the words of a parameter: the first one is read at a constant address
 cat > "$dir/walk.ptx" <<'P'
 .version 8.1
