@@ -1,14 +1,14 @@
 /* Integer division and remainder: PTX ISA 9.7.1.8 and 9.7.1.9.
  *
  * Of up to 32 bits, inline: an approximate reciprocal y = 2^32 / d, made too small, one step of refinement, a
- * quotient at most two too small, and two corrections, in 16 instructions (a remainder in 14):
+ * quotient at most two too small, and two corrections, in 16 instructions:
  *
  *     y = F2I.TRUNC((I2F.RP(d)'s MUFU.RCP with 0xffffffd added to its bits));  y += hi(y * (y * -d))
  *     q = hi(n * y);  r = n - q d;  twice: r >= d ? r -= d, q += 1
  *
  * tests/values/test_division shows it right for all n and d > 0 and each MUFU within 2 units in the last
- * place of the exact reciprocal. For d = 0 nothing is ever taken from n, which is what the remainder then is
- * (docs/numerics.md section 4). The prover builds the same of its own (check/prove/lane/idiom.c).
+ * place of the exact reciprocal. By zero both are all ones, as in ptxas's code (docs/numerics.md section 4).
+ * The prover builds the same of its own (check/prove/lane/idiom.c).
  *
  * Of 64 bits, where both operands fit into 32 the same, elsewhere a call of the library.
  * SPDX-License-Identifier: MIT */
@@ -72,7 +72,7 @@ static Operand less_if(Sel *s, Operand p, Operand a, Operand minus) {
 
 static Operand negate_if(Sel *s, Operand p, Operand a) { return when(s, p, sel_isub(s, op_imm(0), a), a); }
 
-/* n / d, or n mod d, without sign. Of d = 0 the quotient is of no use. */
+/* n / d, or n mod d, without sign. Of d = 0 the result is of no use. */
 Operand sel_divided(Sel *s, bool rem, Operand n, Operand d) {
     n = sel_value(s, n);
     d = sel_value(s, d);
@@ -97,8 +97,8 @@ static Operand divided_signed(Sel *s, bool rem, Operand n, Operand d) {
     return negate_if(s, negative, sel_divided(s, rem, n, d));
 }
 
-/* Both operands fit into 32 bits: what is common, and inline. The library divides the others, and by zero
- * where that gives all ones of 64 bits. */
+/* Both operands fit into 32 bits: what is common, and inline. The library divides the others, and by zero,
+ * which gives all ones of 64 bits. */
 static bool divide_wide(Sel *s, const PtxInsn *in, bool rem, bool sg) {
     static const char *const name[2][2] = {{"__heddle_div_u64", "__heddle_div_s64"},
                                            {"__heddle_rem_u64", "__heddle_rem_s64"}};
@@ -106,10 +106,9 @@ static bool divide_wide(Sel *s, const PtxInsn *in, bool rem, bool sg) {
     Operand args[4] = {a.w[0], a.w[1], b.w[0], b.w[1]}, d[2] = {op_none(), op_imm(0)};
     BlockId narrow = sel_block_new(s), wide = sel_block_new(s), join = sel_block_new(s);
     Operand fits = sel_isetp(s, false, ICmp_EQ, sel_or(s, sel_value(s, a.w[1]), b.w[1]), op_imm(0));
-    if (!rem)
-        fits = EMIT_P(s, OT_ISETP,
-                      MSET(ISETP, sign, ISign_U32) | MSET(ISETP, cmp, ICmp_NE) | MSET(ISETP, bop, BoolOp_AND),
-                      sel_value(s, b.w[0]), op_rz(), fits, op_pt());
+    fits = EMIT_P(s, OT_ISETP,
+                  MSET(ISETP, sign, ISign_U32) | MSET(ISETP, cmp, ICmp_NE) | MSET(ISETP, bop, BoolOp_AND),
+                  sel_value(s, b.w[0]), op_rz(), fits, op_pt());
     uint32_t var[2];
     for (unsigned k = 0; k < 2; k++)
         var[k] = sel_ssa_var_new(&s->ssa, RF_R, 0, 0);
@@ -142,8 +141,7 @@ bool isel_div(Sel *s, const PtxInsn *in) {
         return divide_wide(s, in, rem, sg);
     Operand n = sel_src_ext(s, &in->operands[1], t), d = sel_src_ext(s, &in->operands[2], t);
     Operand result = (sg ? divided_signed : sel_divided)(s, rem, n, d);
-    if (!rem)
-        result = sel_select(s, sel_isetp(s, false, ICmp_NE, d, op_imm(0)), result, op_imm(0xffffffff));
+    result = sel_select(s, sel_isetp(s, false, ICmp_NE, d, op_imm(0)), result, op_imm(0xffffffff));
     sel_write32(s, &in->operands[0], t, result);
     return true;
 }

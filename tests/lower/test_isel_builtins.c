@@ -156,7 +156,7 @@ static void integer_cases(Cases *cases, unsigned bits) {
 static uint64_t host_divide(unsigned bits, bool is_signed, bool rem, uint64_t a, uint64_t b) {
     uint64_t mask = bits == 64 ? UINT64_MAX : UINT32_MAX;
     if (b == 0)
-        return rem ? a : mask;
+        return mask;
     if (!is_signed)
         return rem ? a % b : a / b;
     int64_t x = bits == 64 ? (int64_t)a : (int32_t)a, y = bits == 64 ? (int64_t)b : (int32_t)b;

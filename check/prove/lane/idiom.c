@@ -30,13 +30,11 @@ void prove_note(Prover *prover, TermList *list, Term *term) {
 }
 
 /* ---- division ---- */
-typedef struct {           /* how a compiler writes it */
-    uint32_t too_small;    /* added to the bits of the reciprocal */
-    bool signed_estimate;  /* a signed statement's divisor is converted as a signed number */
-    bool remainder_of_all; /* a remainder by zero has all bits of a quotient by zero, else it is the dividend
-                            */
+typedef struct {          /* how a compiler writes it */
+    uint32_t too_small;   /* added to the bits of the reciprocal */
+    bool signed_estimate; /* a signed statement's divisor is converted as a signed number */
 } Way;
-static const Way ours = {.too_small = 0xffffffd}, ptxas = {0xffffffe, true, true};
+static const Way ours = {.too_small = 0xffffffd}, ptxas = {0xffffffe, true};
 
 static Term *estimate(Prover *prover, const Way *way, bool sign, Term *b) {
     Terms *ts = &prover->ts;
@@ -81,8 +79,6 @@ static Term *divided(Prover *prover, const Way *way, bool rem, bool sign, Term *
          *negative = t_slt(ts, rem ? a : t_lxor(ts, a, b), ts->zero);
     if (sign)
         result = t_ite(ts, negative, t_scale(ts, result, ~0ull), result);
-    if (rem && !way->remainder_of_all)
-        return result;
     return t_ite(ts, t_eq(ts, b, ts->zero), way == &ours ? t_const(ts, 32, UINT32_MAX) : t_inv(ts, b),
                  result);
 }

@@ -292,9 +292,8 @@ static bool integer_sequence(Prover *prover, Term *call, Sequence *out) {
     if ((!div && !rem) || call->n != 4 || (call->k && !high))
         return false;
     Term *above = t_lor(ts, call->a[1], call->a[3]), *d = call->a[2];
-    *out = (Sequence){high ? ts->zero : prove_divided(prover, rem, call->a[0], d), t_eq(ts, above, ts->zero)};
-    if (div)
-        out->good = t_and(ts, out->good, t_not(ts, t_eq(ts, d, ts->zero)));
+    *out = (Sequence){high ? ts->zero : prove_divided(prover, rem, call->a[0], d),
+                      t_and(ts, t_eq(ts, above, ts->zero), t_not(ts, t_eq(ts, d, ts->zero)))};
     return true;
 }
 
