@@ -70,6 +70,22 @@ static const Case cases[] = {
      "%r4, 1;"
      "and.b32 %r6, %r5, 3; setp.eq.s32 %p, %r6, 1;",
      FORCED_TAKEN},
+    /* ... of 512 elements: from 255 to 511 are left, so there are one or two rounds */
+    {"", "max.s32 %r1, %t, 256; add.s32 %r2, %r1, 255; sub.s32 %r3, %r2, %t; setp.lt.u32 %p, %r3, 512;",
+     FORCED_TAKEN},
+    {"", "max.s32 %r1, %t, 256; add.s32 %r2, %r1, 255; sub.s32 %r3, %r2, %t; setp.lt.u32 %p, %r3, 511;",
+     FORCED_NOT},
+    {"",
+     "max.s32 %r1, 256, %t; sub.s32 %r2, %r1, %t; shr.u32 %r3, %r2, 8; add.s32 %r4, %r3, 1; and.b32 %r5, "
+     "%r4, 3; "
+     "setp.eq.s32 %p, %r5, 0;",
+     FORCED_PASSED},
+    {"", "min.s32 %r1, %t, 5; sub.s32 %r2, %t, %r1; setp.le.s32 %p, %r2, 1018;", FORCED_TAKEN},
+    {"", "min.s32 %r1, %t, 5; sub.s32 %r2, %t, %r1; setp.lt.s32 %p, %r2, 1018;", FORCED_NOT},
+    {"", "max.s32 %r1, %t, %n; setp.ge.s32 %p, %r1, 0;", FORCED_TAKEN},
+    {"", "max.s32 %r1, %t, %n; setp.ge.s32 %p, %r1, %t;", FORCED_TAKEN},
+    /* thread 3 less 5 is a large number */
+    {"", "sub.s32 %r1, %t, 5; setp.lt.u32 %p, %r1, %t;", FORCED_NOT},
     /* 2^31 - 1 and 1 are not more than 2^31 - 1 */
     {"", "and.b32 %r1, %n, 2147483647; add.s32 %r2, %r1, 1; setp.gt.s32 %p, %r2, 0;", FORCED_NOT},
     {"", "and.b32 %r1, %n, 15; mul.lo.s32 %r2, %r1, 100; setp.le.s32 %p, %r2, 1500;", FORCED_TAKEN},

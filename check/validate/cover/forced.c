@@ -1,5 +1,6 @@
-/* See forced.h. What a statement defines, not under a guard, has an interval, and is perhaps a special
- * register and a constant: `tid + 255 - tid` is 255. Both hold whenever the statement is executed, and so for
+/* See forced.h. What a statement defines, not under a guard, has an interval, and lies perhaps in an interval
+ * behind a special register: `tid + 255 - tid` is 255, `max(tid, 256) + 255 - tid` in a block of 1,024 from
+ * 255 to 511. Both hold whenever the statement is executed, and so for
  * a register where no other definition reaches (reaching.h); memory and parameters have any value. Numbers
  * are those of the signed type; where a result leaves it nothing is known. Operations are known by name:
  * those by which compilers place a loop in a block; a column of intervals would serve nothing else.
@@ -10,8 +11,8 @@
 
 typedef struct {
     int64_t least, most;
-    uint32_t base; /* special register and component, + 1; 0: the interval is all that is known */
-    int64_t more;  /* ... and this */
+    uint32_t base;  /* special register and component, + 1; 0: the interval is all that is known */
+    int64_t lo, hi; /* ... and from this to that */
 } Range;
 
 typedef struct {
@@ -38,9 +39,8 @@ static Range fit(Range range, unsigned bytes) {
 }
 
 /* Sizes and numbers of a launch, of one thread: what PTX says of them. */
-static Range of_special(const PtxFunc *f, const PtxOperand *operand) {
+static Range of_special(const PtxFunc *f, unsigned sreg, unsigned axis) {
     enum { MOST_BLOCKS = INT32_MAX };
-    unsigned axis = operand->component < 3 ? operand->component : 0;
     int64_t threads = axis == 2 ? 64 : SIM_MAX_BLOCK_THREADS, size = f->reqntid[0] ? f->reqntid[axis] : 0;
     Range range = any_of(4);
     if (f->maxntid[0]) {
@@ -49,7 +49,7 @@ static Range of_special(const PtxFunc *f, const PtxOperand *operand) {
         threads = all < threads ? all : threads;
     }
     threads = size ? size : threads;
-    switch (operand->sreg) {
+    switch (sreg) {
     case SR_TID: range = (Range){.least = 0, .most = threads - 1}; break;
     case SR_NTID: range = (Range){.least = size ? size : 1, .most = threads}; break;
     case SR_CTAID: range = (Range){.least = 0, .most = MOST_BLOCKS - 1}; break;
@@ -57,8 +57,12 @@ static Range of_special(const PtxFunc *f, const PtxOperand *operand) {
     case SR_LANEID: range = (Range){.least = 0, .most = SIM_WARP_LANES - 1}; break;
     default: return range;
     }
-    range.base = operand->sreg * 4 + axis + 1;
+    range.base = sreg * 4 + axis + 1;
     return range;
+}
+
+static Range of_base(const PtxFunc *f, uint32_t base) {
+    return of_special(f, (base - 1) / 4, (base - 1) % 4);
 }
 
 /* Is all known of the register that this is? */
@@ -74,7 +78,7 @@ static Range range_of(const Ranges *ranges, const PtxOperand *operand, unsigned 
     if (operand->kind == PO_IMM && operand->imm_kind == IMM_INT)
         return exactly(bytes == 4 ? (int32_t)operand->imm : operand->imm);
     if (operand->kind == PO_SREG)
-        return of_special(ranges->f, operand);
+        return of_special(ranges->f, operand->sreg, operand->component < 3 ? operand->component : 0);
     Range range;
     if (operand->kind != PO_REG || operand->neg || operand->selector ||
         !one_definition(ranges, operand->reg, &range))
@@ -84,23 +88,33 @@ static Range range_of(const Ranges *ranges, const PtxOperand *operand, unsigned 
     return operand->not_ ? (Range){.least = !range.most, .most = !range.least} : fit(range, bytes);
 }
 
+static bool is_far(int64_t least, int64_t most) { return least < INT64_MIN / 4 || most > INT64_MAX / 4; }
+
 static Range sum(Range a, Range b, unsigned bytes) {
-    const int64_t far = INT64_MAX / 4;
-    if (a.least < -far || a.most > far || b.least < -far || b.most > far)
+    if (is_far(a.least, a.most) || is_far(b.least, b.most))
         return any_of(bytes);
     Range range = {.least = a.least + b.least, .most = a.most + b.most};
-    if (!a.base || !b.base)
-        range.base = a.base | b.base, range.more = a.base ? a.more + b.least : b.base ? b.more + a.least : 0;
-    if (range.base && !is_exact(a.base ? b : a))
-        range.base = 0;
+    if (!a.base != !b.base) {
+        const Range *from = a.base ? &a : &b, *by = a.base ? &b : &a;
+        range.base = is_far(from->lo, from->hi) ? 0 : from->base;
+        range.lo = range.base ? from->lo + by->least : 0;
+        range.hi = range.base ? from->hi + by->most : 0;
+    }
     return fit(range, bytes);
 }
 
+static Range common(Range a, Range b) {
+    a.least = a.least > b.least ? a.least : b.least;
+    a.most = a.most < b.most ? a.most : b.most;
+    return a;
+}
+
 static Range difference(Range a, Range b, unsigned bytes) {
-    if (a.base && a.base == b.base)
-        return exactly(a.more - b.more);
-    Range minus = {.least = -b.most, .most = b.least == INT64_MIN ? INT64_MAX : -b.least};
-    return sum(a, minus, bytes);
+    Range minus = {.least = -b.most, .most = b.least == INT64_MIN ? INT64_MAX : -b.least},
+          range = sum(a, minus, bytes);
+    if (!a.base || a.base != b.base || is_far(a.lo, a.hi) || is_far(b.lo, b.hi))
+        return range;
+    return common(range, (Range){.least = a.lo - b.hi, .most = a.hi - b.lo});
 }
 
 static Range range_times(Range a, Range b, unsigned bytes) {
@@ -110,21 +124,26 @@ static Range range_times(Range a, Range b, unsigned bytes) {
     return fit((Range){.least = a.least * b.least, .most = a.most * b.most}, bytes);
 }
 
-/* The larger one; the smaller one is found from what is subtracted from nothing. */
-static Range larger(Range a, Range b) {
-    if (a.least >= b.most)
-        return a;
-    if (b.least >= a.most)
-        return b;
-    return (Range){.least = a.least > b.least ? a.least : b.least, .most = a.most > b.most ? a.most : b.most};
+/* Where a number lies behind the special register; all of them lie somewhere behind each. */
+static void behind(const PtxFunc *f, uint32_t base, Range *range) {
+    Range from = of_base(f, base);
+    if (range->base == base || is_far(range->least, range->most))
+        return;
+    *range = (Range){range->least, range->most, base, range->least - from.most, range->most - from.least};
 }
 
-static Range smaller(Range a, Range b) {
-    if (a.most <= b.least)
+/* The larger or the smaller one. */
+static Range chosen(const PtxFunc *f, bool larger, Range a, Range b) {
+    if (larger ? a.least >= b.most : a.most <= b.least)
         return a;
-    if (b.most <= a.least)
+    if (larger ? b.least >= a.most : b.most <= a.least)
         return b;
-    return (Range){.least = a.least < b.least ? a.least : b.least, .most = a.most < b.most ? a.most : b.most};
+    if (a.base || b.base)
+        behind(f, a.base ? a.base : b.base, a.base ? &b : &a);
+    bool one = a.base == b.base;
+    const Range *from = (a.least > b.least) == larger ? &a : &b, *to = (a.most > b.most) == larger ? &a : &b,
+                *lo = (a.lo > b.lo) == larger ? &a : &b, *hi = (a.hi > b.hi) == larger ? &a : &b;
+    return (Range){from->least, to->most, one ? a.base : 0, one ? lo->lo : 0, one ? hi->hi : 0};
 }
 
 static Range range_shifted(const PtxInsn *in, Range a, Range by, unsigned bytes) {
@@ -141,15 +160,18 @@ static Range masked(Range a, Range b, unsigned bytes) {
         return exactly(a.least & b.least);
     if ((!is_exact(a) && !is_exact(b)) || mask < 0)
         return any_of(bytes);
+    Range other = is_exact(b) ? a : b;
+    if (!(mask & (mask + 1)) && other.least >= 0 && other.most <= mask)
+        return other;
     return (Range){.least = 0, .most = mask};
 }
 
 /* -1: never, 1: always, 0: not known. */
 static int compared(const PtxInsn *in, Range a, Range b) {
-    if (a.base && a.base == b.base)
-        a = exactly(a.more), b = exactly(b.more);
-    else if (ptx_type_class((PtxType)in->type[0]) == TC_UNSIGNED && (a.least < 0 || b.least < 0))
+    if (ptx_type_class((PtxType)in->type[0]) == TC_UNSIGNED && (a.least < 0 || b.least < 0))
         return 0;
+    if (a.base && a.base == b.base)
+        a = (Range){.least = a.lo, .most = a.hi}, b = (Range){.least = b.lo, .most = b.hi};
     bool below = (a.most < b.least), above = (a.least > b.most);
     bool same = is_exact(a) && is_exact(b) && !below && !above;
     switch (in->cmp) {
@@ -207,8 +229,8 @@ static Range range_made(const Ranges *ranges, const PtxInsn *in) {
     case PTX_CVT: return n == 1 && in->ntypes == 2 ? converted(in, a) : all;
     case PTX_ADD: return n == 2 ? sum(a, b, bytes) : all;
     case PTX_SUB: return n == 2 ? difference(a, b, bytes) : all;
-    case PTX_MAX: return n == 2 && plain ? larger(a, b) : all;
-    case PTX_MIN: return n == 2 && plain ? smaller(a, b) : all;
+    case PTX_MAX: return n == 2 && plain ? chosen(ranges->f, true, a, b) : all;
+    case PTX_MIN: return n == 2 && plain ? chosen(ranges->f, false, a, b) : all;
     case PTX_SHL:
     case PTX_SHR: return n == 2 ? range_shifted(in, a, range_of(ranges, &source[1], 4), bytes) : all;
     case PTX_DIV:
