@@ -191,7 +191,7 @@ static bool check_src(const Check *c, const PtxInsn *i, unsigned n, const Operan
                                               : "without selector");
         return check_reg(c, i, n, t, spec, operand);
     case PO_IMM:
-        if (spec->kind == 'r')
+        if (spec->kind == 'r' && !(operand->in_braces && ptx_type_class(t) != TC_BITS))
             return wrong_kind(c, i, n, operand, "a register");
         return convert_imm(c, t, operand) || imm_error(c, i, n, t, operand);
     case PO_SREG:
@@ -263,6 +263,14 @@ static bool are_as_wide(const Check *check, const PtxOperand *vector) {
     return true;
 }
 
+/* Of registers, as ptxas 13.0: constants among them, or alone where elements have a number's type. */
+static bool may_hold_constants(PtxType t, const PtxOperand *vector) {
+    bool any = ptx_type_class(t) != TC_BITS;
+    for (unsigned k = 0; k < vector->nvec; k++)
+        any |= vector->vec[k].kind == PO_REG;
+    return any;
+}
+
 static bool check_vector(const Check *check, PtxInsn *i, unsigned n, const OperandSpec *spec, PtxType t,
                          PtxOperand *operand) {
     OperandSpec each = *spec;
@@ -274,7 +282,9 @@ static bool check_vector(const Check *check, PtxInsn *i, unsigned n, const Opera
     if (operand->nvec != size)
         return diag(check->d, operand->loc, DIAG_E0129, n, ptx_insn_text(check, i), size,
                     (unsigned)operand->nvec);
-    each.kind = spec->kind == 'd' ? 'D' : spec->kind;
+    each.kind = spec->kind == 'd'                                     ? 'D'
+                : spec->kind == 'r' && may_hold_constants(t, operand) ? 's'
+                                                                      : spec->kind;
     for (unsigned k = 0; k < operand->nvec; k++)
         if (!(each.kind == 'D' ? check_dst(check, i, n, &each, t, &operand->vec[k])
                                : check_src(check, i, n, &each, t, &operand->vec[k])))

@@ -241,9 +241,11 @@ static void print_imm(const Printer *printer, const PtxOperand *operand) {
 static void print_operand(const Printer *printer, const PtxOperand *operand) {
     if (operand->neg || operand->not_)
         fputc(operand->neg ? '-' : '!', printer->out);
+    if (operand->in_braces)
+        fputc('{', printer->out);
     switch (operand->kind) {
     case PO_REG:
-        fprintf(printer->out, operand->in_braces ? "{%s}" : "%s", printer->reg[operand->reg]);
+        fputs(printer->reg[operand->reg], printer->out);
         if (operand->selector)
             fputs(text(printer, (StrId){operand->sym}), printer->out);
         break;
@@ -259,6 +261,8 @@ static void print_operand(const Printer *printer, const PtxOperand *operand) {
     case PO_LABEL: fputs(printer->label[operand->label], printer->out); break;
     default: fputc('_', printer->out);
     }
+    if (operand->in_braces)
+        fputc('}', printer->out);
 }
 
 /* instructions */

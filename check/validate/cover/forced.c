@@ -103,7 +103,7 @@ static Range sum(Range a, Range b, unsigned bytes) {
     return fit(range, bytes);
 }
 
-static Range common(Range a, Range b) {
+static Range in_both(Range a, Range b) {
     a.least = a.least > b.least ? a.least : b.least;
     a.most = a.most < b.most ? a.most : b.most;
     return a;
@@ -114,7 +114,7 @@ static Range difference(Range a, Range b, unsigned bytes) {
           range = sum(a, minus, bytes);
     if (!a.base || a.base != b.base || is_far(a.lo, a.hi) || is_far(b.lo, b.hi))
         return range;
-    return common(range, (Range){.least = a.lo - b.hi, .most = a.hi - b.lo});
+    return in_both(range, (Range){.least = a.lo - b.hi, .most = a.hi - b.lo});
 }
 
 static Range range_times(Range a, Range b, unsigned bytes) {
@@ -125,7 +125,7 @@ static Range range_times(Range a, Range b, unsigned bytes) {
 }
 
 /* Where a number lies behind the special register; all of them lie somewhere behind each. */
-static void behind(const PtxFunc *f, uint32_t base, Range *range) {
+static void set_behind(const PtxFunc *f, uint32_t base, Range *range) {
     Range from = of_base(f, base);
     if (range->base == base || is_far(range->least, range->most))
         return;
@@ -139,7 +139,7 @@ static Range chosen(const PtxFunc *f, bool larger, Range a, Range b) {
     if (larger ? b.least >= a.most : b.most <= a.least)
         return b;
     if (a.base || b.base)
-        behind(f, a.base ? a.base : b.base, a.base ? &b : &a);
+        set_behind(f, a.base ? a.base : b.base, a.base ? &b : &a);
     bool one = a.base == b.base;
     const Range *from = (a.least > b.least) == larger ? &a : &b, *to = (a.most > b.most) == larger ? &a : &b,
                 *lo = (a.lo > b.lo) == larger ? &a : &b, *hi = (a.hi > b.hi) == larger ? &a : &b;
