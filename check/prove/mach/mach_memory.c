@@ -1,6 +1,6 @@
 /* Memory, as terms: loads, stores and atomic operations of every space, and what the constant banks hold. The
- * words of isa/ *.isa; semantics written again here by name, as in mach_ops.c: the simulator's functions are not
- * consulted. SPDX-License-Identifier: MIT */
+ * words of isa/ *.isa; semantics written again here by name, as in mach_ops.c: the simulator's functions are
+ * not consulted. SPDX-License-Identifier: MIT */
 #include "check/prove/mach/mach.h"
 #include "isa/machine/banks.h"
 #include "isa/machine/windows.h"
