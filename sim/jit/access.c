@@ -186,20 +186,23 @@ static void put_lanes(Body *body, unsigned row, LLVMValueRef g, LLVMValueRef val
 }
 
 /* ---- which of them, and where the halves are ---- */
-static bool is_of_spaces(const Dec *dec, AccessKind kind, bool generic) {
+static bool is_of_spaces(const Dec *dec, AccessKind kind) {
     const OpTraits *traits = isa_traits(dec->optype);
     bool narrow = dec->imm[1] == MS_SHARED && !dec->wide,
-         wide = dec->imm[1] == MS_GLOBAL || (generic && dec->imm[1] == MS_GENERIC);
+         wide = dec->imm[1] == MS_GLOBAL || dec->imm[1] == MS_GENERIC;
     return traits->space & (ISA_SPACE_GLOBAL | ISA_SPACE_SHARED) && traits->access_mod != ISA_NO_MOD &&
-           machine_mem_access_kind(dec->optype) == kind && dec->mem.shift == 0 && (narrow || wide);
-}
-bool body_access_of_word(const Dec *dec, AccessKind kind) {
-    bool is_kept = kind != ACC_LOAD || dec->dst[0] / ROW_BYTES < ROW_SINK;
-    return is_of_spaces(dec, kind, false) && dec->size == 4 && is_kept;
+           machine_mem_access_kind(dec->optype) == kind && (narrow || (wide && !dec->mem.shift));
 }
 bool body_access_is_built(const Dec *dec) {
-    bool loads = is_of_spaces(dec, ACC_LOAD, true), stores = is_of_spaces(dec, ACC_STORE, true);
+    bool loads = is_of_spaces(dec, ACC_LOAD), stores = is_of_spaces(dec, ACC_STORE);
     return dec->size && ((loads && dec->dst[0] / ROW_BYTES < ROW_SINK) || stores);
+}
+bool body_access_is_local(const Dec *dec) {
+    const OpTraits *traits = isa_traits(dec->optype);
+    AccessKind kind = machine_mem_access_kind(dec->optype);
+    return traits->space & ISA_SPACE_LOCAL && traits->access_mod != ISA_NO_MOD && dec->imm[1] == MS_LOCAL &&
+           dec->size >= 4 && !dec->mem.shift &&
+           (kind == ACC_STORE || (kind == ACC_LOAD && dec->dst[0] / ROW_BYTES < ROW_SINK));
 }
 bool body_access_loads(const Dec *dec) { return machine_mem_access_kind(dec->optype) == ACC_LOAD; }
 unsigned body_access_rows(const Dec *dec) { return dec->size < 4 ? 1 : dec->size / 4u; }
@@ -216,6 +219,8 @@ static LLVMValueRef find_halves(Body *body, uint32_t pc, const Item *item, Halve
     const Dec *dec = region_known(body->run, pc);
     bool stores = !body_access_loads(dec);
     LLVMValueRef lo = body_source(body, pc, 0, 0), hi = dec->wide ? body_source(body, pc, 0, 1) : NULL;
+    if (dec->mem.shift)
+        lo = body_binary(body, LLVMShl, lo, body_splat(body, body_const32(body, dec->mem.shift)));
     LLVMValueRef off = differences(body, lo), fast = all_equal(body, off, item->bytes),
                  no_carry = body_const32(body, 0u - HALF * item->bytes),
                  bytes = body_const64(body, (uint64_t)HALF * item->bytes);

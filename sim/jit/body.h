@@ -28,16 +28,16 @@ LLVMValueRef body_get(Body *body, LLVMTypeRef type, LLVMValueRef variable); /* l
 void body_put(Body *body, LLVMValueRef variable, LLVMValueRef value);       /* store */
 LLVMValueRef body_at(Body *body, LLVMValueRef base, uint64_t bytes);        /* address */
 LLVMTypeRef body_row_type(const Body *body);
+LLVMValueRef body_splat(Body *body, LLVMValueRef word);     /* in all lanes */
 LLVMBasicBlockRef body_block(Body *body, const char *name); /* a new one */
 LLVMValueRef body_mask_of(Body *body, LLVMValueRef conditions);
 /* Row `word` of source i of an instruction: of the warp, or a literal. */
 LLVMValueRef body_source(Body *body, uint32_t pc, unsigned i, unsigned word);
 
 /* ---- access.c ---- */
-/* Is it an access of this kind to a word of global or shared memory? */
-bool body_access_of_word(const Dec *dec, AccessKind kind);
-/* Is there code of its own for this load or store? */
+/* A load or store of whole items of the host's memory: global, generic or shared? */
 bool body_access_is_built(const Dec *dec);
+bool body_access_is_local(const Dec *dec); /* of rows of local memory */
 bool body_access_loads(const Dec *dec);    /* or stores */
 unsigned body_access_rows(const Dec *dec); /* that it loads or stores */
 /* It goes to `done` with the access made, or to `slow` with nothing done. g: lanes, NULL: all. */

@@ -58,7 +58,7 @@ static LLVMValueRef lanes_of(Body *body, LLVMValueRef mask) {
 LLVMValueRef body_mask_of(Body *body, LLVMValueRef conditions) {
     return LLVM(body)->BuildCast(BUILDER(body), LLVMBitCast, conditions, body->emit.types.word, "");
 }
-static LLVMValueRef splat(Body *body, LLVMValueRef x) {
+LLVMValueRef body_splat(Body *body, LLVMValueRef x) {
     LLVMTypeRef type = LLVM(body)->VectorType(LLVM(body)->TypeOf(x), 32);
     LLVMValueRef one = LLVM(body)->BuildInsertElement(BUILDER(body), LLVM(body)->GetPoison(type), x,
                                                       body_const32(body, 0), "");
@@ -139,7 +139,7 @@ LLVMValueRef body_source(Body *body, uint32_t pc, unsigned i, unsigned word) {
     const Dec *dec = region_known(body->run, pc);
     if (is_row(dec, i))
         return body_get(body, body_row_type(body), body->row[dec->v[i].at / ROW_BYTES + word]);
-    return splat(body, literal_word(body, pc, i, word));
+    return body_splat(body, literal_word(body, pc, i, word));
 }
 
 /* A value of 64 bits, of each lane or, where it is a literal, of all: then words are joined once. */
@@ -156,8 +156,8 @@ static LLVMValueRef source(Body *body, uint32_t pc, unsigned i, unsigned bits) {
     if (is_row(region_known(body->run, pc), i))
         return joined_words(body, types->lane[1][LT_I64], body_source(body, pc, i, 0),
                             body_source(body, pc, i, 1), emit_constant(&body->emit, LT_I64, true, 32));
-    return splat(body, joined_words(body, types->quad, literal_word(body, pc, i, 0),
-                                    literal_word(body, pc, i, 1), body_const64(body, 32)));
+    return body_splat(body, joined_words(body, types->quad, literal_word(body, pc, i, 0),
+                                         literal_word(body, pc, i, 1), body_const64(body, 32)));
 }
 
 static LLVMValueRef predicate_lanes(Body *body, unsigned index, uint32_t x) {
@@ -336,7 +336,7 @@ static void sreg_instruction(Body *body, uint32_t pc, const SregPlace *place) {
     LLVMValueRef value, g = dec->sreg.uniform ? NULL : body->active;
     if (place->of_block) {
         LLVMValueRef cta = body_get(body, types->pointer, body_at(body, body->warp, offsetof(Warp, cta)));
-        value = splat(body, body_get(body, types->word, body_at(body, cta, place->at)));
+        value = body_splat(body, body_get(body, types->word, body_at(body, cta, place->at)));
     } else {
         value = body_get(body, body_row_type(body), body_at(body, body->warp, place->at));
         LLVM(body)->SetAlignment(value, sizeof(uint32_t));

@@ -154,7 +154,14 @@ STENCIL_WIDE(move) {
     v1 = v0;
     GO_WIDE;
 }
-DOES(put, memcpy(rows + HOLE(A), &v0, sizeof v0))
+#define DOES_WIDE(name, ...)                                                                                 \
+    STENCIL_WIDE(name) {                                                                                     \
+        __VA_ARGS__;                                                                                         \
+        GO_WIDE;                                                                                             \
+    }
+DOES_WIDE(put, memcpy(rows + HOLE(A), &v0, sizeof v0))
+DOES_WIDE(shifted, v6 = v0 << K0)
+DOES_WIDE(plus_word, v6 = v0 + WORD(rows, A))            /* a word of the warp's for all lanes */
 static Vector merged(uint32_t g, Vector v, Vector old) { /* v in the lanes of g */
 #ifdef __AVX512F__
     return (Vector)_mm512_mask_mov_epi32((__m512i)old, (__mmask16)g, (__m512i)v);
@@ -164,8 +171,9 @@ static Vector merged(uint32_t g, Vector v, Vector old) { /* v in the lanes of g 
     return (Vector)_mm256_blendv_epi8((__m256i)old, (__m256i)v, (__m256i)mask);
 #endif
 }
-DOES(merge, v6 = merged(g, v0, v1))
-DOES(merge_upper, v6 = merged(g >> L, v0, v1))
+DOES_WIDE(merge, v6 = merged(g, v0, v1))
+DOES_WIDE(merge_upper, v6 = merged(g >> L, v0, v1))
+DOES_WIDE(turn_half, g = turn(g, 16))
 
 /* ---- lane functions ---- */
 #ifdef __AVX512F__
@@ -321,14 +329,15 @@ STENCIL(canon) {
     TAIL T0(ALL_ARGS);
 }
 
-/* ---- loads and stores of a word by all lanes ---- */
+/* ---- loads and stores ---- */
 /* As the interpreter's fast path (ops/op_mem.c, `halves`): in each half of the warp the addresses are
  * consecutive or equal, aligned, and inside one place; whatever is not so is the handler's business, T0. One
  * piece finds that out and leaves in p and q where the halves are in the host, in n whether all lanes of each
- * are at one word. The next loads a row from there, or stores one. A row is in ROW vectors: of addresses the
- * lower words in the first, the upper ones in those behind them; what is stored in the first, what is loaded
- * in the last. A: what is added. */
-enum { HALF = 16, HALF_BYTES = 4 * HALF, ROW = 32 / L };
+ * are at one item. Pieces behind it load rows from there, or say what is written and store them. A row is in
+ * ROW vectors: of addresses the lower words in the first, the upper ones in those behind them; what is stored
+ * in the first, what is loaded in the last. Of items of several words half a warp's are moved at once, each
+ * word in PARTS vectors. A: what is added. */
+enum { HALF = 16, HALF_BYTES = 4 * HALF, ROW = 32 / L, PARTS = HALF / L };
 #ifdef __AVX512F__
 #define FIRST_ROW                                                                                            \
     { v0, v1 }
@@ -348,6 +357,7 @@ static const Vector numbers = {0, 1, 2, 3, 4, 5, 6, 7};
 #endif
 #define VECTORS _Pragma("clang loop unroll(full)") for (unsigned i = 0; i < ROW; i++)
 #define IN_HALF(i) ((i)*L % HALF)
+#define HALF_OF(i) ((i)*L < HALF ? p : q)
 /* Differences from a row whose halves begin with x and y, `step` more from lane to lane. */
 static Vector off_step(const Vector row[ROW], uint32_t x, uint32_t y, uint32_t step) {
     Vector differs = {0};
@@ -362,90 +372,325 @@ static Vector off_step(const Vector row[ROW], uint32_t x, uint32_t y, uint32_t s
     } while (0)
 /* x, y: what the first lanes of the halves have in their lower words; a, b: their addresses; `limit` bytes
  * from `start` on are at `data` in the host; above: differences of the upper words. */
-#define FOUND(bytes)                                                                                         \
+#define FOUND(size, bytes)                                                                                   \
     {                                                                                                        \
         uint64_t lo = a - start, hi = b - start;                                                             \
-        if (RARELY(x > 0u - (bytes) || y > 0u - (bytes) || ((a | b) & 3) || (bytes) > limit ||               \
+        if (RARELY(x > 0u - (bytes) || y > 0u - (bytes) || ((a | b) & ((size)-1)) || (bytes) > limit ||      \
                    lo > limit - (bytes) || hi > limit - (bytes)))                                            \
             SLOW;                                                                                            \
         p = data + lo;                                                                                       \
         q = data + hi;                                                                                       \
         GO_WIDE;                                                                                             \
     }
-#define FIND(above)                                                                                          \
+#define FIND(size, above)                                                                                    \
     n = 0;                                                                                                   \
-    if (vector_is_zero((above) | off_step(lower, x, y, 4)))                                                  \
-        FOUND(HALF_BYTES)                                                                                    \
+    if (vector_is_zero((above) | off_step(lower, x, y, size)))                                               \
+        FOUND(size, HALF *(size))                                                                            \
     if (RARELY(!vector_is_zero((above) | off_step(lower, x, y, 0))))                                         \
         SLOW;                                                                                                \
     n = 1;                                                                                                   \
-    FOUND(4)
+    FOUND(size, size)
 #define LOWER_WORDS_OF_ROW                                                                                   \
     const Vector lower[ROW] = FIRST_ROW;                                                                     \
     uint32_t x = lower[0][0], y = lower[ROW / 2][0];
-STENCIL_WIDE(place_shared) {
+#define PLACES(size)                                                                                         \
+    STENCIL_WIDE(place_shared_##size) {                                                                      \
+        LOWER_WORDS_OF_ROW                                                                                   \
+        uint32_t a = x + (uint32_t)HOLE(A), b = y + (uint32_t)HOLE(A), start = WORD(run, B);                 \
+        uint64_t limit = WORD(run, C) - start;                                                               \
+        char *data = POINTER(POINTER(warp, D), E) + start;                                                   \
+        FIND(size, (Vector){0})                                                                              \
+    }                                                                                                        \
+    STENCIL_WIDE(place_global_##size) {                                                                      \
+        LOWER_WORDS_OF_ROW                                                                                   \
+        const Vector upper[ROW] = SECOND_ROW;                                                                \
+        char *place = POINTER(prog, B);                                                                      \
+        if (RARELY(!place))                                                                                  \
+            SLOW;                                                                                            \
+        uint64_t by = pair((uint32_t)0, upper[0][0]) + (uint64_t)(int32_t)HOLE(A), a = x + by, b = y + by;   \
+        uint64_t start = QUAD(place, C), limit = QUAD(place, D);                                             \
+        char *data = POINTER(place, E);                                                                      \
+        FIND(size, off_step(upper, upper[0][0], upper[0][0], 0))                                             \
+    }
+PLACES(1)
+PLACES(2)
+PLACES(4)
+PLACES(8)
+PLACES(16)
+/* Local memory has a row for each word, and all lanes are at one. Of that row the halves are found. B: bytes
+ * of an item, E: B - 1; m: the address. */
+STENCIL_WIDE(place_local) {
     LOWER_WORDS_OF_ROW
-    uint32_t a = x + (uint32_t)HOLE(A), b = y + (uint32_t)HOLE(A), start = WORD(run, B);
-    uint64_t limit = WORD(run, C) - start;
-    char *data = POINTER(POINTER(warp, D), E) + start;
-    FIND((Vector){0})
-}
-STENCIL_WIDE(place_global) {
-    LOWER_WORDS_OF_ROW
-    const Vector upper[ROW] = SECOND_ROW;
-    char *place = POINTER(prog, B);
-    if (RARELY(!place))
+    uint32_t a = x + (uint32_t)HOLE(A);
+    uint64_t limit = WORD(run, C), bytes = (uint64_t)HOLE(B);
+    (void)y;
+    if (RARELY(!vector_is_zero(off_step(lower, x, x, 0)) || a & (uint32_t)HOLE(E) || bytes > limit ||
+               a > limit - bytes))
         SLOW;
-    uint64_t by = pair((uint32_t)0, upper[0][0]) + (uint64_t)(int32_t)HOLE(A), a = x + by, b = y + by;
-    uint64_t start = QUAD(place, C), limit = QUAD(place, D);
-    char *data = POINTER(place, E);
-    FIND(off_step(upper, upper[0][0], upper[0][0], 0))
+    p = POINTER(warp, D) + (uint64_t)a * 32;
+    q = p + HALF_BYTES;
+    m = a;
+    n = 0;
+    GO_WIDE;
 }
-STENCIL_WIDE(load_row) {
+STENCIL_WIDE(next_row) {
+    p += 2 * HALF_BYTES;
+    q += 2 * HALF_BYTES;
+    GO_WIDE;
+}
+
+/* An item is read and written at once: another thread of the host may read or write it meanwhile. Of vectors
+ * that are not volatile clang accesses parts. */
+typedef uint64_t Pair __attribute__((aligned(1)));
+typedef uint32_t Quad __attribute__((vector_size(16), aligned(1)));
+typedef uint32_t HalfRow __attribute__((vector_size(HALF_BYTES)));
+typedef uint32_t GuestVector __attribute__((vector_size(VECTOR_BYTES), aligned(1)));
+#define AT(type, at) (*(volatile type *)(void *)(at))
+
+STENCIL_WIDE(load_4) {
     Vector row[ROW];
     if (n) {
         VECTORS {
             uint32_t word;
-            memcpy(&word, i * L < HALF ? p : q, sizeof word);
+            memcpy(&word, HALF_OF(i), sizeof word);
             row[i] = word - (Vector){0};
         }
     } else {
-        VECTORS { memcpy(&row[i], (i * L < HALF ? p : q) + 4 * IN_HALF(i), sizeof row[i]); }
+        VECTORS { memcpy(&row[i], HALF_OF(i) + 4 * IN_HALF(i), sizeof row[i]); }
     }
     SET_LAST_ROW(row);
-    FREE;
     GO_WIDE;
 }
-/* H counts stores of anything new. */
-#define STORE_ROW                                                                                            \
-    const Vector row[ROW] = FIRST_ROW;                                                                       \
-    Vector differs[2] = {{0}, {0}};                                                                          \
-    VECTORS {                                                                                                \
-        Vector old;                                                                                          \
-        char *at = (i * L < HALF ? p : q) + 4 * IN_HALF(i);                                                  \
-        memcpy(&old, at, sizeof old);                                                                        \
-        memcpy(at, &row[i], sizeof row[i]);                                                                  \
-        differs[i * L / HALF] |= old ^ row[i];                                                               \
+#define LOAD_PART(name, part, word)                                                                          \
+    STENCIL_WIDE(load_##name) {                                                                              \
+        typedef part Parts __attribute__((vector_size(L * sizeof(part)), aligned(1)));                       \
+        typedef word Words __attribute__((vector_size(VECTOR_BYTES)));                                       \
+        Vector row[ROW];                                                                                     \
+        if (n) {                                                                                             \
+            VECTORS { row[i] = (uint32_t)AT(part, HALF_OF(i)) - (Vector){0}; }                               \
+        } else {                                                                                             \
+            VECTORS {                                                                                        \
+                Parts parts = AT(Parts, HALF_OF(i) + sizeof(part) * IN_HALF(i));                             \
+                row[i] = (Vector) __builtin_convertvector(parts, Words);                                     \
+            }                                                                                                \
+        }                                                                                                    \
+        SET_LAST_ROW(row);                                                                                   \
+        GO_WIDE;                                                                                             \
+    }
+LOAD_PART(u8, uint8_t, uint32_t)
+LOAD_PART(s8, int8_t, int32_t)
+LOAD_PART(u16, uint16_t, uint32_t)
+LOAD_PART(s16, int16_t, int32_t)
+
+/* Words of 16 lanes, and the vectors that have them. */
+#define EVEN_WORDS(x, y)                                                                                     \
+    __builtin_shufflevector(x, y, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
+#define ODD_WORDS(x, y)                                                                                      \
+    __builtin_shufflevector(x, y, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)
+#define LOWER_LANES(x, y)                                                                                    \
+    __builtin_shufflevector(x, y, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define UPPER_LANES(x, y)                                                                                    \
+    __builtin_shufflevector(x, y, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#ifdef __AVX512F__
+#define SET_2(x, y) (v0 = (x), v1 = (y))
+#define SET_4(x, y, z, w) (v0 = (x), v1 = (y), v2 = (z), v3 = (w))
+#define GET_2                                                                                                \
+    { v0, v1 }
+#define GET_4                                                                                                \
+    { v0, v1, v2, v3 }
+#define PART(x, i) (x)
+#else
+#define LOWER_PART(x) __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7)
+#define UPPER_PART(x) __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15)
+#define BOTH_PARTS(x, y) __builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+#define SET_2(x, y) (v0 = LOWER_PART(x), v1 = UPPER_PART(x), v2 = LOWER_PART(y), v3 = UPPER_PART(y))
+#define SET_4(x, y, z, w)                                                                                    \
+    (SET_2(x, y), v4 = LOWER_PART(z), v5 = UPPER_PART(z), v6 = LOWER_PART(w), v7 = UPPER_PART(w))
+#define GET_2                                                                                                \
+    { BOTH_PARTS(v0, v1), BOTH_PARTS(v2, v3) }
+#define GET_4                                                                                                \
+    { BOTH_PARTS(v0, v1), BOTH_PARTS(v2, v3), BOTH_PARTS(v4, v5), BOTH_PARTS(v6, v7) }
+#define PART(x, i) ((i) ? UPPER_PART(x) : LOWER_PART(x))
+#endif
+#ifdef __AVX512F__
+#define ITEMS_AT(at) AT(GuestVector, at)
+#else
+#define ITEMS_AT(at) BOTH_PARTS(AT(GuestVector, at), AT(GuestVector, (at) + VECTOR_BYTES))
+#endif
+#define LOADS(which, at)                                                                                     \
+    STENCIL_WIDE(load_8_##which) {                                                                           \
+        HalfRow x, y;                                                                                        \
+        if (n) {                                                                                             \
+            uint64_t item = AT(Pair, at);                                                                    \
+            x = (uint32_t)item - (HalfRow){0};                                                               \
+            y = (uint32_t)(item >> 32) - (HalfRow){0};                                                       \
+        } else {                                                                                             \
+            HalfRow first = ITEMS_AT(at), second = ITEMS_AT((at) + HALF_BYTES);                              \
+            x = EVEN_WORDS(first, second);                                                                   \
+            y = ODD_WORDS(first, second);                                                                    \
+        }                                                                                                    \
+        SET_2(x, y);                                                                                         \
+        GO_WIDE;                                                                                             \
     }                                                                                                        \
-    QUAD(run, H) += !vector_is_zero(differs[0]) | !vector_is_zero(differs[1]);
-STENCIL_WIDE(store_shared) {
+    STENCIL_WIDE(load_16_##which) {                                                                          \
+        HalfRow x, y, z, w;                                                                                  \
+        if (n) {                                                                                             \
+            Quad item = AT(Quad, at);                                                                        \
+            x = item[0] - (HalfRow){0};                                                                      \
+            y = item[1] - (HalfRow){0};                                                                      \
+            z = item[2] - (HalfRow){0};                                                                      \
+            w = item[3] - (HalfRow){0};                                                                      \
+        } else {                                                                                             \
+            HalfRow a = ITEMS_AT(at), b = ITEMS_AT((at) + HALF_BYTES), c = ITEMS_AT((at) + 2 * HALF_BYTES),  \
+                    d = ITEMS_AT((at) + 3 * HALF_BYTES);                                                     \
+            HalfRow ab = EVEN_WORDS(a, b), cd = EVEN_WORDS(c, d);                                            \
+            x = EVEN_WORDS(ab, cd);                                                                          \
+            z = ODD_WORDS(ab, cd);                                                                           \
+            ab = ODD_WORDS(a, b);                                                                            \
+            cd = ODD_WORDS(c, d);                                                                            \
+            y = EVEN_WORDS(ab, cd);                                                                          \
+            w = ODD_WORDS(ab, cd);                                                                           \
+        }                                                                                                    \
+        SET_4(x, y, z, w);                                                                                   \
+        GO_WIDE;                                                                                             \
+    }
+LOADS(lower, p)
+LOADS(upper, q)
+
+/* Stores. Before them, of shared memory: are the halves consecutive? */
+STENCIL_WIDE(may_write) {
     if (RARELY(n))
         SLOW;
-    STORE_ROW
-    FREE;
     GO_WIDE;
 }
-STENCIL_WIDE(store_global) { /* G: bits for bytes that have been written; F: may they be? */
-    char *place = POINTER(prog, B), *data = POINTER(place, E), *written = POINTER(place, G);
-    uint64_t lo = (uint64_t)(p - data), hi = (uint64_t)(q - data);
-    if (RARELY(n || (lo | hi) & 7 || place[HOLE(F)]))
+/* Of global memory also, may it be written (F)? What is, is marked: G has a bit for each byte. */
+#define MAY_WRITE                                                                                            \
+    char *place = POINTER(prog, B), *data = POINTER(place, E), *written = POINTER(place, G);                 \
+    uint64_t lo = (uint64_t)(p - data), hi = (uint64_t)(q - data);                                           \
+    if (RARELY(n || (lo | hi) & 7 || place[HOLE(F)]))                                                        \
         SLOW;
-    STORE_ROW
-    memset(written + lo / 8, 0xff, HALF_BYTES / 8);
-    memset(written + hi / 8, 0xff, HALF_BYTES / 8);
-    FREE;
+static void mark_half(char *at, unsigned size) {
+    if (size < 4)
+        memset(at, 0xff, HALF * size / 8);
+    _Pragma("clang loop unroll(full)") for (unsigned i = 0; i < size / 4; i++) AT(Pair, at + 8 * i) = ~0ull;
+}
+#define WRITES(size)                                                                                         \
+    STENCIL_WIDE(writes_##size) {                                                                            \
+        MAY_WRITE                                                                                            \
+        mark_half(written + lo / 8, size);                                                                   \
+        mark_half(written + hi / 8, size);                                                                   \
+        GO_WIDE;                                                                                             \
+    }
+WRITES(1)
+WRITES(2)
+WRITES(4)
+WRITES(8)
+WRITES(16)
+/* Each of the lowest bits becomes `each` bits. */
+static uint64_t spread_bits(uint32_t bits, unsigned each) {
+    uint64_t lowest = ~0ull / ((1ull << each) - 1);
+    return _pdep_u64(bits, lowest) * ((1ull << each) - 1);
+}
+/* Bytes that some lanes write, not in whole groups of eight, and that have no marks yet. */
+static uint64_t unmarked(const char *at, uint32_t lanes, unsigned size) {
+    uint64_t none = 0;
+    _Pragma("clang loop unroll(full)") for (unsigned i = 0; i < size / 4; i++) none |=
+        spread_bits(lanes >> i * (64 / size), size) & ~AT(Pair, at + 8 * i);
+    return none;
+}
+#define WRITES_SOME(size)                                                                                    \
+    STENCIL_WIDE(writes_some_##size) {                                                                       \
+        MAY_WRITE                                                                                            \
+        if (g == ~0u) {                                                                                      \
+            mark_half(written + lo / 8, size);                                                               \
+            mark_half(written + hi / 8, size);                                                               \
+        } else if (RARELY(unmarked(written + lo / 8, g & 0xffff, size) |                                     \
+                          unmarked(written + hi / 8, g >> HALF, size))) {                                    \
+            SLOW;                                                                                            \
+        }                                                                                                    \
+        GO_WIDE;                                                                                             \
+    }
+WRITES_SOME(4)
+WRITES_SOME(8)
+WRITES_SOME(16)
+STENCIL_WIDE(writes_local) { /* words from m on, F of them */
+    uint32_t word = m / 4, end = word + (uint32_t)HOLE(F);
+    WORD(warp, G) = word < WORD(warp, G) ? word : WORD(warp, G);
+    WORD(warp, H) = end > WORD(warp, H) ? end : WORD(warp, H);
     GO_WIDE;
 }
+
+/* A vector of words, all or those of the lowest bits; *differs: from what there was. */
+static void store_all(char *at, Vector v, Vector *differs) {
+    *differs |= AT(GuestVector, at) ^ v;
+    AT(GuestVector, at) = v;
+}
+static void store_some(char *at, Vector v, uint32_t bits, Vector *differs) {
+    Vector old = AT(GuestVector, at);
+    *differs |= merged(bits, v, old) ^ old;
+#ifdef __AVX512F__
+    _mm512_mask_storeu_epi32(at, (__mmask16)bits, (__m512i)v);
+#else
+    const Vector each = {1, 2, 4, 8, 16, 32, 64, 128};
+    _mm256_maskstore_epi32((int *)(void *)at, (__m256i)(((bits - (Vector){0}) & each) == each), (__m256i)v);
+#endif
+}
+/* H counts stores of anything new. */
+#define STORE(name, width, ...)                                                                              \
+    STENCIL_WIDE(store_##name) {                                                                             \
+        const Vector row[ROW] = FIRST_ROW;                                                                   \
+        Vector differs[2] = {{0}, {0}};                                                                      \
+        VECTORS {                                                                                            \
+            Vector v = row[i], *changed = &differs[i * L / HALF];                                            \
+            char *at = HALF_OF(i) + (width)*IN_HALF(i);                                                      \
+            __VA_ARGS__                                                                                      \
+        }                                                                                                    \
+        QUAD(run, H) += !vector_is_zero(differs[0]) | !vector_is_zero(differs[1]);                           \
+        GO_WIDE;                                                                                             \
+    }
+#define STORE_PART(part)                                                                                     \
+    typedef part Parts __attribute__((vector_size(L * sizeof(part)), aligned(1)));                           \
+    Parts parts = __builtin_convertvector(v, Parts), old = AT(Parts, at);                                    \
+    *changed |= __builtin_convertvector(parts ^ old, Vector);                                                \
+    AT(Parts, at) = parts;
+STORE(1, 1, STORE_PART(uint8_t))
+STORE(2, 2, STORE_PART(uint16_t))
+STORE(4, 4, store_all(at, v, changed);)
+STORE(some_4, 4, store_some(at, v, g >> i * L, changed);)
+
+/* What 16 lanes have in n rows, as it lies in memory. */
+#define ITEMS_2                                                                                              \
+    const HalfRow row[2] = GET_2, items[2] = {LOWER_LANES(row[0], row[1]), UPPER_LANES(row[0], row[1])};
+#define LOWER_PAIRS(x, y)                                                                                    \
+    __builtin_shufflevector(x, y, 0, 1, 16, 17, 2, 3, 18, 19, 4, 5, 20, 21, 6, 7, 22, 23)
+#define UPPER_PAIRS(x, y)                                                                                    \
+    __builtin_shufflevector(x, y, 8, 9, 24, 25, 10, 11, 26, 27, 12, 13, 28, 29, 14, 15, 30, 31)
+#define ITEMS_4                                                                                              \
+    const HalfRow row[4] = GET_4, xy[2] = {LOWER_LANES(row[0], row[1]), UPPER_LANES(row[0], row[1])},        \
+                  zw[2] = {LOWER_LANES(row[2], row[3]), UPPER_LANES(row[2], row[3])},                        \
+                  items[4] = {LOWER_PAIRS(xy[0], zw[0]), UPPER_PAIRS(xy[0], zw[0]),                          \
+                              LOWER_PAIRS(xy[1], zw[1]), UPPER_PAIRS(xy[1], zw[1])};
+#define STORE_HALF(name, at, n, bits, store)                                                                 \
+    STENCIL_WIDE(store_##name) {                                                                             \
+        ITEMS_##n UNUSED uint64_t lanes = spread_bits(bits, n);                                              \
+        Vector differs = {0};                                                                                \
+        _Pragma("clang loop unroll(full)") for (unsigned i = 0; i < (n)*PARTS; i++) {                        \
+            Vector v = PART(items[i / PARTS], i % PARTS);                                                    \
+            store((at) + i * VECTOR_BYTES);                                                                  \
+        }                                                                                                    \
+        QUAD(run, H) += !vector_is_zero(differs);                                                            \
+        GO_WIDE;                                                                                             \
+    }
+#define IN_ALL(to) store_all(to, v, &differs)
+#define IN_SOME(to) store_some(to, v, (uint32_t)(lanes >> i * L), &differs)
+STORE_HALF(8_lower, p, 2, g, IN_ALL)
+STORE_HALF(8_upper, q, 2, g >> HALF, IN_ALL)
+STORE_HALF(16_lower, p, 4, g, IN_ALL)
+STORE_HALF(16_upper, q, 4, g >> HALF, IN_ALL)
+STORE_HALF(some_8_lower, p, 2, g, IN_SOME)
+STORE_HALF(some_8_upper, q, 2, g >> HALF, IN_SOME)
+STORE_HALF(some_16_lower, p, 4, g, IN_SOME)
+STORE_HALF(some_16_upper, q, 4, g >> HALF, IN_SOME)
 
 /* ---- control ---- */
 STENCIL(branch_all) { /* all of them go, some, or none */

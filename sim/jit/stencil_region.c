@@ -267,81 +267,189 @@ static void handler_instruction(Stencils *s, uint32_t pc, uint32_t end) {
     stencil_vectors_forget_all(&s->vectors);
 }
 
-/* Loads and stores of words that are pieces: the others, or where the addresses are others, call the handler.
- */
+/* Loads and stores that are pieces: the others, or where the addresses are others, call the handler. */
+enum { HALF = 16, HALVES = 2 };
+static unsigned parts_of_half(const Stencils *s) { return HALF / s->code.set->lanes; }
+static bool stores(const Dec *dec) { return !body_access_loads(dec); }
+static bool is_some(const Stencils *s, const Dec *dec) { return s->masked || dec_is_guarded(dec); }
 static bool is_copied_access(const Stencils *s, const Dec *dec) {
-    bool is_shared = dec->imm[1] == MS_SHARED,
-         stores = body_access_of_word(dec, ACC_STORE) && !s->masked && !dec_is_guarded(dec);
-    return (stores || body_access_of_word(dec, ACC_LOAD)) && !dec->mem.uniform &&
-           !dec_src_is_constant(dec, 0) && dec->wide == !is_shared && (dec->wide || !dec->mem.wide) &&
-           dec->target == (int32_t)dec->target;
+    bool narrow = !dec->wide && !dec->mem.wide;
+    if (stores(dec) && is_some(s, dec) && dec->size < 4)
+        return false;
+    if (body_access_is_local(dec))
+        return narrow && !dec->mem.uniform;
+    return body_access_is_built(dec) && (dec->imm[1] == MS_SHARED ? narrow : dec->wide && !dec->mem.uniform);
 }
+/* A piece of the access. */
 static void copy_access(Stencils *s, uint32_t pc, unsigned id, const VectorMap *map, uint32_t slow) {
     const Dec *dec = region_known(s->run, pc);
-    int64_t count = offsetof(Run, mem_version);
+    int64_t record = (int64_t)(pc * sizeof(Dec) + offsetof(Dec, alloc));
+    StencilFill fill = {.go = {slow}, .vectors = map->vector};
     if (dec->wide)
-        COPY(&s->code, id,
-             NUMBERS(dec->target, (int64_t)(pc * sizeof(Dec) + offsetof(Dec, alloc)),
-                     offsetof(SimAlloc, address), offsetof(SimAlloc, size_bytes), offsetof(SimAlloc, data),
-                     offsetof(SimAlloc, read_only), offsetof(SimAlloc, written), count),
-             .go = {slow}, .vectors = map->vector);
+        fill = (StencilFill){NUMBERS(dec->target, record, offsetof(SimAlloc, address),
+                                     offsetof(SimAlloc, size_bytes), offsetof(SimAlloc, data),
+                                     offsetof(SimAlloc, read_only), offsetof(SimAlloc, written)),
+                             .go = {slow}, .vectors = map->vector};
+    else if (dec->imm[1] == MS_SHARED)
+        fill = (StencilFill){NUMBERS(dec->target, offsetof(Run, shared_base), offsetof(Run, fast_shared_end),
+                                     offsetof(Warp, cta), offsetof(Cta, shared)),
+                             .go = {slow}, .vectors = map->vector};
     else
-        COPY(&s->code, id,
-             NUMBERS(dec->target, offsetof(Run, shared_base), offsetof(Run, fast_shared_end),
-                     offsetof(Warp, cta), offsetof(Cta, shared), 0, 0, count),
-             .go = {slow}, .vectors = map->vector);
+        fill = (StencilFill){NUMBERS(dec->target, dec->size, offsetof(Run, local_bytes),
+                                     offsetof(Warp, local), dec->size - 1, dec->size / 4,
+                                     offsetof(Warp, local_lo), offsetof(Warp, local_hi)),
+                             .go = {slow}, .vectors = map->vector};
+    stencil_copy(&s->code, id, &fill);
 }
-/* Of a row, all vectors. */
-static void name_row(Stencils *s, VectorMap *map, uint32_t pc, unsigned source, unsigned word) {
-    unsigned n = s->code.set->lanes, parts = 32 / n;
-    for (unsigned i = 0; i < parts; i++)
-        stencil_vectors_source(&s->vectors, map, word * parts + i, pc, source, word, i * n);
+static void copy_store(Stencils *s, unsigned id, const VectorMap *map) {
+    COPY(&s->code, id, NUMBERS(0, 0, 0, 0, 0, 0, 0, offsetof(Run, mem_version)), .vectors = map->vector);
 }
-static void load_access(Stencils *s, uint32_t pc, const Lane *lane) {
+
+/* The words of the address, of all lanes. Registers are scaled, and a uniform one added, before they are
+ * looked at. */
+static void name_changed(Stencils *s, VectorMap *map, unsigned name, unsigned id, const StencilFill *how) {
+    StencilFill fill = *how;
+    VectorMap change = {0};
+    stencil_vectors_name(&change, 0, map->vector[name]);
+    stencil_vectors_take(&s->vectors, &change, id);
+    fill.vectors = change.vector;
+    stencil_copy(&s->code, id, &fill);
+    stencil_vectors_name(map, name, change.vector[RESULT]);
+    stencil_vectors_keep(&s->vectors, map, (2u << name) - 1);
+}
+static void name_address(Stencils *s, VectorMap *map, uint32_t pc) {
     const Dec *dec = region_known(s->run, pc);
-    unsigned n = s->code.set->lanes, parts = 32 / n, last_row = RESULT + 2 - parts;
-    VectorMap map = {0};
-    stencil_vectors_take(&s->vectors, &map, ST_load_row);
-    COPY(&s->code, ST_load_row, .vectors = map.vector);
-    stencil_vectors_keep(&s->vectors, &map, ((1u << parts) - 1) << last_row);
-    for (unsigned i = 0; i < parts; i++) {
-        store_part(s, lane, map.vector[last_row + i], i % 2, dec->dst[0] + 4 * n * i);
-        if (lane->some && i % 2)
-            turn_masks(s, false);
+    unsigned n = s->code.set->lanes, parts = 32 / n;
+    for (unsigned i = 0; i < parts << dec->wide; i++) {
+        stencil_vectors_source(&s->vectors, map, i, pc, 0, i / parts, i % parts * n);
+        if (dec->mem.shift)
+            name_changed(s, map, i, ST_shifted, &(StencilFill){.words = &dec->mem.shift});
+        if (dec->mem.uniform)
+            name_changed(s, map, i, ST_plus_word, &(StencilFill){NUMBERS((int64_t)dec->v[1].at)});
     }
 }
-static void store_access(Stencils *s, uint32_t pc, uint32_t slow) {
-    const Dec *dec = region_known(s->run, pc);
-    unsigned id = dec->wide ? ST_store_global : ST_store_shared;
-    VectorMap map = {0};
-    name_row(s, &map, pc, 2, 0);
-    stencil_vectors_take(&s->vectors, &map, id);
-    copy_access(s, pc, id, &map, slow);
+
+/* Vectors from `name` on are lanes of a half: what the instruction loads as its word number `word`. */
+static void loaded(Stencils *s, uint32_t pc, const Lane *lane, const VectorMap *map, unsigned name,
+                   unsigned word, unsigned half) {
+    unsigned n = s->code.set->lanes;
+    uintptr_t to =
+        region_known(s->run, pc)->dst[0] + (uintptr_t)word * ROW_BYTES + (uintptr_t)4 * HALF * half;
+    for (unsigned i = 0; i < parts_of_half(s); i++)
+        store_part(s, lane, map->vector[name + i], i, to + 4 * n * i);
 }
+static void load_rows(Stencils *s, uint32_t pc, const Lane *lane) {
+    static const unsigned parts[] = {[MemSz_U8] = ST_load_u8,
+                                     [MemSz_S8] = ST_load_s8,
+                                     [MemSz_U16] = ST_load_u16,
+                                     [MemSz_S16] = ST_load_s16};
+    const Dec *dec = region_known(s->run, pc);
+    unsigned each = parts_of_half(s), last_row = RESULT + 2 - HALVES * each,
+             id = dec->size < 4 ? parts[dec->mem.kind] : ST_load_4;
+    for (unsigned word = 0; word < body_access_rows(dec); word++) {
+        VectorMap map = {0};
+        if (word)
+            PUT(next_row, .words = NULL);
+        stencil_vectors_take(&s->vectors, &map, id);
+        COPY(&s->code, id, .vectors = map.vector);
+        stencil_vectors_keep(&s->vectors, &map, ((1u << HALVES * each) - 1) << last_row);
+        for (unsigned half = 0; half < HALVES; half++) {
+            loaded(s, pc, lane, &map, last_row + half * each, word, half);
+            if (lane->some)
+                PUT(turn_half, .words = NULL);
+        }
+        stencil_vectors_release(&s->vectors);
+    }
+}
+static void load_items(Stencils *s, uint32_t pc, const Lane *lane) {
+    const Dec *dec = region_known(s->run, pc);
+    unsigned words = body_access_rows(dec), each = parts_of_half(s);
+    for (unsigned half = 0; half < HALVES; half++) {
+        unsigned id = (words == 2 ? ST_load_8_lower : ST_load_16_lower) + half;
+        VectorMap map = {0};
+        stencil_vectors_take(&s->vectors, &map, id);
+        COPY(&s->code, id, .vectors = map.vector);
+        stencil_vectors_keep(&s->vectors, &map, (1u << words * each) - 1);
+        for (unsigned word = 0; word < words; word++)
+            loaded(s, pc, lane, &map, word * each, word, half);
+        stencil_vectors_release(&s->vectors);
+        if (lane->some)
+            PUT(turn_half, .words = NULL);
+    }
+}
+
+/* Vectors from `name` on are lanes of a half of what it stores as its word number `word`. */
+static void name_stored(Stencils *s, VectorMap *map, uint32_t pc, unsigned name, unsigned word,
+                        unsigned half) {
+    for (unsigned i = 0; i < parts_of_half(s); i++)
+        stencil_vectors_source(&s->vectors, map, name + i, pc, 2, word, HALF * half + i * s->code.set->lanes);
+}
+static void store_rows(Stencils *s, uint32_t pc, bool some) {
+    const Dec *dec = region_known(s->run, pc);
+    unsigned id =
+        some ? ST_store_some_4 : ST_store_1 + (unsigned)__builtin_ctz(dec->size < 4 ? dec->size : 4);
+    for (unsigned word = 0; word < body_access_rows(dec); word++) {
+        VectorMap map = {0};
+        if (word)
+            PUT(next_row, .words = NULL);
+        for (unsigned half = 0; half < HALVES; half++)
+            name_stored(s, &map, pc, half * parts_of_half(s), word, half);
+        stencil_vectors_take(&s->vectors, &map, id);
+        copy_store(s, id, &map);
+        stencil_vectors_release(&s->vectors);
+    }
+}
+static void store_items(Stencils *s, uint32_t pc, bool some) {
+    const Dec *dec = region_known(s->run, pc);
+    unsigned words = body_access_rows(dec), first = words == 2 ? ST_store_8_lower : ST_store_16_lower;
+    for (unsigned half = 0; half < HALVES; half++) {
+        unsigned id = first + (some ? ST_store_some_8_lower - ST_store_8_lower : 0) + half;
+        VectorMap map = {0};
+        for (unsigned word = 0; word < words; word++)
+            name_stored(s, &map, pc, word * parts_of_half(s), word, half);
+        stencil_vectors_take(&s->vectors, &map, id);
+        copy_store(s, id, &map);
+        stencil_vectors_release(&s->vectors);
+    }
+}
+/* What comes before the store itself: it may go to `slow`. */
+static void write_checks(Stencils *s, uint32_t pc, bool some, uint32_t slow) {
+    const Dec *dec = region_known(s->run, pc);
+    unsigned log = (unsigned)__builtin_ctz(dec->size);
+    unsigned id = body_access_is_local(dec)  ? ST_writes_local
+                  : dec->imm[1] == MS_SHARED ? ST_may_write
+                  : some                     ? ST_writes_some_4 + log - 2
+                                             : ST_writes_1 + log;
+    copy_access(s, pc, id, &(VectorMap){0}, slow);
+}
+
 static void access_instruction(Stencils *s, uint32_t pc, uint32_t end) {
     const Dec *dec = region_known(s->run, pc);
     Lane lane = {.some = executing(s, dec)};
-    unsigned id = dec->wide ? ST_place_global : ST_place_shared;
+    bool local = body_access_is_local(dec), rows = local || dec->size <= 4;
+    unsigned id =
+        local ? ST_place_local
+              : (dec->wide ? ST_place_global_1 : ST_place_shared_1) + (unsigned)__builtin_ctz(dec->size);
     VectorMap map = {0};
-    for (unsigned word = 0; word <= dec->wide; word++)
-        name_row(s, &map, pc, 0, word);
+    name_address(s, &map, pc);
     stencil_vectors_take(&s->vectors, &map, id);
     uint32_t back = stencil_label(&s->code),
              slow = rare(s, (Rare){.kind = RARE_CALL, .back = back, .pc = pc, .end = end}),
              number = s->rare.n - 1;
     copy_access(s, pc, id, &map, slow);
     stencil_vectors_release(&s->vectors);
-    if (body_access_of_word(dec, ACC_STORE))
-        store_access(s, pc, slow);
-    else
-        load_access(s, pc, &lane);
-    stencil_vectors_release(&s->vectors);
+    if (stores(dec)) {
+        write_checks(s, pc, lane.some, slow);
+        rows ? store_rows(s, pc, lane.some) : store_items(s, pc, lane.some);
+    } else {
+        rows ? load_rows(s, pc, &lane) : load_items(s, pc, &lane);
+    }
     stencil_here(&s->code, back);
     memcpy(s->rare.at[number].held, s->vectors.held, sizeof s->vectors.held);
 }
 static void rare_call(Stencils *s, const Rare *what) {
     const Dec *dec = region_known(s->run, what->pc);
-    call_handler(s, what->pc, what->end, s->masked || dec_is_guarded(dec));
+    call_handler(s, what->pc, what->end, is_some(s, dec));
     stencil_vectors_load_again(&s->vectors, what->held);
     PUT(jump, .go = {what->back});
 }

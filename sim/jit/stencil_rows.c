@@ -30,7 +30,7 @@ void stencil_vectors_keep(Vectors *vectors, const VectorMap *map, uint32_t names
 static void words_read(const Run *run, const Dec *dec, uint8_t out[3]) {
     const LaneRow *row = lane_row_of(run->level, dec->inner_full ? dec->inner_full : dec->full);
     for (unsigned i = 0; i < 3; i++)
-        out[i] = row ? row->bits[i] / 32 : 2;
+        out[i] = row ? row->bits[i] / 32 : 4;
 }
 void stencil_vectors_block(Vectors *vectors, uint32_t pc, uint32_t end) {
     stencil_vectors_forget_all(vectors);
@@ -156,6 +156,7 @@ static void give_vector(VectorMap *map, unsigned name, unsigned vector) {
     map->vector[name] = (uint8_t)vector;
     map->given |= 1u << name;
 }
+void stencil_vectors_name(VectorMap *map, unsigned name, unsigned vector) { give_vector(map, name, vector); }
 void stencil_vectors_source(Vectors *vectors, VectorMap *map, unsigned name, uint32_t pc, unsigned i,
                             unsigned word, unsigned lane) {
     give_vector(map, name, vector_of(vectors, held_source(vectors, pc, i, word, lane)));

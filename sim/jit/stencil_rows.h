@@ -36,6 +36,7 @@ void stencil_vectors_forget_all(Vectors *vectors);
 /* Register `name` is lanes from `lane` on of word `word` of source i of the instruction. */
 void stencil_vectors_source(Vectors *vectors, VectorMap *map, unsigned name, uint32_t pc, unsigned i,
                             unsigned word, unsigned lane);
+void stencil_vectors_name(VectorMap *map, unsigned name, unsigned vector); /* or that vector, which is busy */
 /* The other registers that the stencil names get vectors whose contents are lost. */
 void stencil_vectors_take(Vectors *vectors, VectorMap *map, unsigned stencil);
 /* From here on what was named may be used for other things, but the vectors of these names. */

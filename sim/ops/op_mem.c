@@ -158,9 +158,12 @@ INLINE bool halves_at(Warp *warp, const Dec *dec, const uint64_t a[2], uint32_t 
 
 INLINE bool halves(Warp *warp, const Dec *dec, unsigned size, bool write, Halves *h) {
     const uint32_t *lo = dec_src(warp, dec, 0), *hi = dec->wide ? lo + 32 : NULL;
+    uint32_t scaled[32];
     bool same = false;
-    if (dec->mem.shift)
-        return false;
+    if (dec->mem.shift) { /* of one word, then */
+        LANES { scaled[i] = lo[i] << dec->mem.shift; }
+        lo = scaled;
+    }
     if (!in_step(lo, hi, size)) {
         if (write || !in_step(lo, hi, 0))
             return false;

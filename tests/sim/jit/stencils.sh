@@ -27,7 +27,7 @@ for level in v3 v4; do
              name && /%[xyz]mm[0-5]( *\{[^}]*\})*[ \t]*(#.*)?$/ {print name " writes a source: " $0; bad = 1}
              /^\.Lfunc_end/ {name = ""}
              END {exit bad}' "$here.s"
-        sed -i '/%[xy]mm/{/%zmm/!{s/^\t\(vpxor\|vpand\|vpor\)\t/\t\1d\t/;s/^\tv/\t{evex} v/}}' "$here.s"
+        sed -i '/%[xy]mm/{/%zmm/!{s/^\t\(vpxor\|vpand\|vpor\)\t/\t\1d\t/;s/^\t\(vmovdq[au]\)\t/\t\132\t/;s/^\tv/\t{evex} v/}}' "$here.s"
     else
         most=15
         sed -i '/%[xy]mm/s/^\tv/\t{vex3} v/' "$here.s"

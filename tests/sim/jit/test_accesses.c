@@ -12,13 +12,13 @@
 enum { LANES = 32, ROOM = 160, SKIPPED = 77 }; /* ROOM: what an allocation has room for */
 /* room: bytes of shared memory; move: from where one turn stores to where the next one does; load, store: the
  * instruction up to the address, values and all. */
-#define KERNEL(guard, room, move, load, loaded, store, stored, kept)                                         \
+#define KERNEL(guard, far, near, room, move, load, loaded, store, stored, kept)                              \
     ".version 7.0\n.target sm_75\n.address_size 64\n"                                                        \
     ".visible .entry k(.param .u64 in, .param .u64 out, .param .u32 step, .param .u32 half, .param .u32 "    \
     "base, .param .u32 lanes) {\n"                                                                           \
     ".reg .pred %p, %q; .reg .b32 %i, %x, %t, %l, %h, %o, %s, %v, %v1, %v2, %v3, %x1, %x2, %x3;\n"           \
     ".reg .b64 %a, %b, %c;\n"                                                                                \
-    ".shared .align 16 .b8 sh[" room "];\n"                                                                  \
+    "." near " .align 16 .b8 sh[" room "];\n"                                                                \
     "mov.u32 %t, %tid.x; and.b32 %l, %t, 15; shr.u32 %h, %t, 4; ld.param.u32 %x, [step];\n"                  \
     "ld.param.u32 %o, [base]; mad.lo.u32 %o, %l, %x, %o; ld.param.u32 %x, [half];\n"                         \
     "mad.lo.u32 %o, %h, %x, %o; cvt.s64.s32 %c, %o; ld.param.u64 %a, [in]; ld.param.u64 %b, [out];\n"        \
@@ -26,27 +26,37 @@ enum { LANES = 32, ROOM = 160, SKIPPED = 77 }; /* ROOM: what an allocation has r
     "ld.param.u32 %x, [lanes]; shr.u32 %x, %x, %t; and.b32 %x, %x, 1; setp.ne.u32 %p, %x, 0;\n"              \
     "mov.u32 %i, 0; mov.u32 %v, 1; mov.u32 %v1, 2; mov.u32 %v2, 3; mov.u32 %v3, 4; mov.u32 %x, %t;\n"        \
     "add.u32 %x1, %t, 7; add.u32 %x2, %t, 8; add.u32 %x3, %t, 9;\n"                                          \
-    "L: " guard "ld.global" load loaded ", [%a]; mad.lo.u32 %x, %x, 5, %v;\n"                                \
+    "L: " guard "ld" far load loaded ", [%a]; mad.lo.u32 %x, %x, 5, %v;\n"                                   \
     "mad.lo.u32 %x1, %x1, 3, %v1; mad.lo.u32 %x2, %x2, 7, %v2; mad.lo.u32 %x3, %x3, 9, %v3;\n"               \
-    "shr.u32 %v, %x, 8; xor.b32 %x, %x, %v;\n" guard "st.global" store "[%b], " stored ";\n"                 \
+    "shr.u32 %v, %x, 8; xor.b32 %x, %x, %v;\n" guard "st" far store "[%b], " stored ";\n"                    \
     "and.b32 %v, %x, 3; and.b32 %v1, %x, 5; and.b32 %v2, %x, 9; and.b32 %v3, %x, 17;\n" guard                \
-    "st.shared" store "[%s], " kept ";\n" guard "ld.shared" load loaded ", [%s];\n"                          \
+    "st." near store "[%s], " kept ";\n" guard "ld." near load loaded ", [%s];\n"                            \
     "xor.b32 %x, %x, %v; xor.b32 %x1, %x1, %v1; xor.b32 %x2, %x2, %v2; xor.b32 %x3, %x3, %v3;\n"             \
     "add.u64 %b, %b, " move "; add.u32 %i, %i, 1; setp.lt.u32 %q, %i, 3; @%q bra L; ret; }\n"
-#define ONE(guard, bytes, room, move, type, as)                                                              \
-    { bytes, KERNEL(guard, room, move, "." type " ", "%v", "." as " ", "%x", "%v") }
-#define KERNELS(guard)                                                                                       \
-    ONE(guard, 4, "640", "128", "u32", "u32"), ONE(guard, 1, "160", "32", "s8", "u8"),                       \
-        ONE(guard, 2, "320", "64", "u16", "u16"),                                                            \
-        {8, KERNEL(guard, "1280", "256", ".v2.u32 ", "{%v, %v1}", ".v2.u32 ", "{%x, %x1}", "{%v, %v1}")}, {  \
-        16, KERNEL(guard, "2560", "512", ".v4.u32 ", "{%v, %v1, %v2, %v3}", ".v4.u32 ",                      \
+#define ONE(guard, far, near, bytes, room, move, type, as)                                                   \
+    { bytes, KERNEL(guard, far, near, room, move, "." type " ", "%v", "." as " ", "%x", "%v") }
+#define PAIR(guard, far, near)                                                                               \
+    {                                                                                                        \
+        8, KERNEL(guard, far, near, "1280", "256", ".v2.u32 ", "{%v, %v1}", ".v2.u32 ", "{%x, %x1}",         \
+                  "{%v, %v1}")                                                                               \
+    }
+#define QUAD(guard, far, near)                                                                               \
+    {                                                                                                        \
+        16, KERNEL(guard, far, near, "2560", "512", ".v4.u32 ", "{%v, %v1, %v2, %v3}", ".v4.u32 ",           \
                    "{%x, %x1, %x2, %x3}", "{%v, %v1, %v2, %v3}")                                             \
     }
+#define KERNELS(guard)                                                                                       \
+    ONE(guard, ".global", "shared", 4, "640", "128", "u32", "u32"),                                          \
+        ONE(guard, ".global", "shared", 1, "160", "32", "s8", "u8"),                                         \
+        ONE(guard, ".global", "shared", 2, "320", "64", "u16", "u16"), PAIR(guard, ".global", "shared"),     \
+        QUAD(guard, ".global", "shared")
 typedef struct {
     uint32_t bytes; /* of a lane's access */
     const char *text;
 } Kernel;
-static const Kernel kernels[] = {KERNELS(""), KERNELS("@%p ")};
+static const Kernel kernels[] = {KERNELS(""), KERNELS("@%p "),
+                                 ONE("@%p ", "", "local", 4, "640", "128", "u32", "u32"),
+                                 QUAD("", "", "local")};
 
 typedef struct {
     uint64_t in, out;
