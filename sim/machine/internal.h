@@ -168,9 +168,22 @@ typedef struct Program Program;
 struct Run;
 struct Cta;
 struct Warp {
+    /* What every launch of a warp looks at, in as few of the host's cache lines as can be. */
     uint8_t *rows;
+    struct Cta *cta;
+    struct Run *run;
+    Dec *prog;
+    uint32_t *local;           /* word w of lane l at [w * 32 + l] */
+    struct WarpShadow *shadow; /* checked modes */
+    struct Copies *copies;     /* asynchronous ones that nobody has waited for; NULL: there were none */
+    uint8_t *local_written;    /* report_undefined: one byte for each byte of local, same order */
     uint32_t pc;
     uint32_t valid, active;
+    uint32_t index;              /* in the block */
+    uint32_t first_valid;        /* lanes at launch */
+    uint32_t local_lo, local_hi; /* words [lo, hi) were written since they were zeroed */
+    bool members_used;           /* saves and companions are not all 0 */
+    bool rpc_used;               /* rpc_words, which is RPCMOV's, is not */
     /* Up to `behind`, which is not, all is 0 when a warp starts, but predicates. */
     uint32_t yield, sleep, switch_mask;
     uint32_t tried;   /* lanes that a WARPSYNC let run since one last passed (policy warpsync-turns) */
@@ -192,22 +205,10 @@ struct Warp {
     uint64_t last_hop;
     uint16_t saves[16][32];      /* how often a lane has saved and cleared a register and not given it back */
     uint32_t companions[16][32]; /* of each lane, in place of b where BSSY sets its register (members.c) */
-    bool members_used;           /* saves and companions are not all 0 */
-    bool rpc_used;               /* rpc_words, which is RPCMOV's, is not */
     uint32_t rpc_words[2][32];
-    uint32_t index;       /* in the block */
-    uint32_t first_valid; /* lanes at launch */
     uint32_t exit_pc[32]; /* of lanes that ended before others of the warp */
     uint32_t trap_pc;     /* of the instruction that trapped */
-    struct Cta *cta;
-    struct Run *run;
-    Dec *prog;
-    uint32_t *local;             /* word w of lane l at [w * 32 + l] */
-    uint32_t local_lo, local_hi; /* words [lo, hi) were written since they were zeroed */
-    uint8_t *local_written;      /* report_undefined: one byte for each byte of local, same order */
-    struct WarpShadow *shadow;   /* checked modes */
-    struct Copies *copies;       /* asynchronous ones that nobody has waited for; NULL: there were none */
-    uint32_t tid[3][32];         /* thread coordinates of the lanes */
+    uint32_t tid[3][32];  /* thread coordinates of the lanes */
 };
 
 typedef struct Cta {

@@ -144,7 +144,7 @@ static void heat_at(Warp *warp, uint32_t pc, unsigned kind, uint32_t insts) {
 static unsigned kind_now(const Warp *warp) { return warp->active == ~0u ? JIT_FULL : JIT_MASKED; }
 static void heat(Warp *warp, uint32_t insts) {
     unsigned kind = kind_now(warp);
-    if (warp->pc >= warp->run->ncode)
+    if (warp->pc >= warp->run->ncode || warp->run->jit->slots[warp->pc].code[kind]) /* executing it counts */
         return;
     uint32_t known = warp->run->jit->slots[warp->pc].length[kind];
     heat_at(warp, warp->pc, kind, known ? known : insts);
