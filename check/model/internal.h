@@ -44,6 +44,7 @@ typedef struct {
     uint8_t system;    /* CALL: 1 + SystemFunc; 0: of none of the driver's functions */
     bool entered;      /* WARPSYNC, VOTE: of lanes that were asked together in a call (BinCheckReport) */
     uint32_t meets;    /* WARPSYNC.COLLECTIVE: one number, not 0, for all with the same code up to `target` */
+    uint32_t gathers;  /* WARPSYNC of all lanes: for this barrier of the block behind it; 0: for none */
     uint32_t imm;      /* mask as encoded; TD_CONST: the constant */
     uint32_t target;   /* BRA, CALL, WARPSYNC.COLLECTIVE */
     uint32_t ntargets; /* BRX; indirect CALL */

@@ -206,7 +206,29 @@ static void explore(Search *search) {
 
 /* ---- what cannot end ---- */
 
-/* good[node]: an end can be reached from it. */
+/* Not two of one: it says itself that it is another barrier, or that it arrives and the other one waits. */
+static bool bars_differ(const MachInst *a, const MachInst *b) {
+    return a->optype != b->optype ||
+           (a->optype == OT_BAR && MGET(BAR, mode, a->mods) != MGET(BAR, mode, b->mods)) ||
+           (a->src[0].kind == OPK_IMM && b->src[0].kind == OPK_IMM && a->src[0].value != b->src[0].value);
+}
+
+/* Do lanes gather for different barriers of the block? Each of them comes to its barrier, whatever others do:
+ * it is the program that parts them. (Of barriers that are alike, one may be the compiler's copy.) */
+static bool is_parted(const Search *search, uint32_t node) {
+    const ModelState *state = &search->states[node];
+    const ModelProgram *program = search->x.p;
+    const MachInst *first = NULL;
+    for (unsigned lane = 0; lane < MODEL_MAX_LANES && node >= NODE_FIRST; lane++) {
+        uint32_t bar = state->valid >> lane & 1 ? program->at[state->pc[lane]].gathers : 0;
+        if (bar && first && bars_differ(first, &program->g->insts[bar]))
+            return true;
+        first = bar ? &program->g->insts[bar] : first;
+    }
+    return false;
+}
+
+/* good[node]: an end can be reached from it, or a state that no program has. */
 static void reach_back(const Search *search, bool *good) {
     uint32_t *at = mem_zeroed(search->n + 2u, sizeof *at),
              *from = mem_alloc((search->nedges + 1u) * sizeof *from);
@@ -221,6 +243,8 @@ static void reach_back(const Search *search, bool *good) {
         good[i] =
             i < NODE_FIRST ||
             (!search->hangs[i] && search->first_edge[i] == UINT32_MAX); /* ends, and what was not looked at */
+        if (!good[i] && !search->x.opt.parted_barriers && is_parted(search, i))
+            good[i] = search->r->assumed_barriers = true;
         if (good[i])
             work[top++] = i;
     }

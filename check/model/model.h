@@ -29,6 +29,9 @@ typedef struct {
     uint64_t max_states; /* 0 = 200000 */
     double seconds;      /* CPU time, 0 = 10 */
     unsigned call_depth; /* 0 = 16 */
+    /* Lanes of a warp that gather for different barriers of the block are a state, and may be stuck. Else the
+     * program is taken to bring a warp to one at a time, as PTX asks of bar.sync and of .aligned. */
+    bool parted_barriers;
 } ModelOptions;
 
 typedef enum {
@@ -78,6 +81,7 @@ typedef struct {
     unsigned nlanes;
     unsigned lane_number[MODEL_MAX_LANES]; /* lanes of the warp that the model's lanes are */
     uint64_t nstates, nedges, stuck_states;
+    bool assumed_barriers;  /* a warp was taken to come to one barrier of the block at a time */
     uint32_t assumed_masks; /* WARPSYNCs taken to name the lanes that come there */
     double seconds;
     ModelFinding findings[MODEL_MAX_FINDINGS];

@@ -319,6 +319,29 @@ static void find_uncovered(ModelProgram *program) {
     }
 }
 
+static bool same_guard(const ModelProgram *program, uint32_t a, uint32_t b) {
+    Operand guard = program->g->insts[a].guard, other = program->g->insts[b].guard;
+    return guard.kind == other.kind && guard.file == other.file && guard.value == other.value &&
+           guard.mods == other.mods;
+}
+
+/* WARPSYNCs of all lanes whose warp then executes a barrier of the block, under the same guard. */
+static void find_gatherings(ModelProgram *program) {
+    for (uint32_t i = 0; i < program->n; i++) {
+        Skel *skel = &program->at[i];
+        uint32_t to = i + 1;
+        if (skel->kind != BK_WARPSYNC || !skel->mask_is_imm || skel->imm != UINT32_MAX)
+            continue;
+        while (to < program->n && program->g->block_of[to] == program->g->block_of[i] &&
+               (program->at[to].kind == BK_PLAIN || program->at[to].kind == BK_NOP) &&
+               !(program->at[to].pred_defs & (skel->guard < NUM_PREDS ? 1u << skel->guard : 0)))
+            to++;
+        if (to < program->n && program->g->block_of[to] == program->g->block_of[i] &&
+            program->at[to].kind == BK_BAR && same_guard(program, to, i))
+            skel->gathers = to;
+    }
+}
+
 /* Branches that ask for the lanes of a mask: what they ask is followed as far as masks are. */
 static void find_questions(ModelProgram *program) {
     for (uint32_t i = 0; i < program->n; i++) {
@@ -374,6 +397,7 @@ ModelProgram *model_program(const BinFlow *flow) {
     for (uint32_t i = 0; i < program->n; i++) /* all lanes have one answer */
         program->at[i].uniform |= program->at[i].kind == BK_BRANCH && program->at[i].asks;
     find_uncovered(program);
+    find_gatherings(program);
     return program;
 }
 

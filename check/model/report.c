@@ -87,6 +87,8 @@ char *model_text(const BinFlow *g, const ModelResult *result) {
         fprintf(out, "; not looked at: %s", result->why);
     if (result->assumed_masks)
         fprintf(out, "; WARPSYNC masks that are not known are taken to fit");
+    if (result->assumed_barriers)
+        fprintf(out, "; all lanes of a warp are taken to come to the same barrier of the block");
     fputc('\n', out);
     for (uint32_t i = 0; i < result->nfindings; i++)
         finding_text(out, g, result, &result->findings[i]);

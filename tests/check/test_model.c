@@ -311,19 +311,38 @@ static void against_the_machine(void **state) {
     assert_true(count[0] > 100 && count[1] > 100 && differ > 5);
 }
 
+/* Lanes of a warp that gather for two barriers of the block: of other numbers, or one arrives, no program
+ * brings them there; where both are alike one may be a copy, and they hang. */
+#define TWO_BARRIERS(one, other)                                                                             \
+    HEAD DECIDE("P0") " @P0 BRA `(second) ;\n WARPSYNC 0xffffffff ;\n " one                                  \
+                      " ;\n EXIT ;\nsecond:\n WARPSYNC 0xffffffff ;\n " other " ;\n EXIT ;\n"
+static void parted_barriers(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        ModelVerdict taken, followed; /* as the program is taken, and with .parted_barriers */
+    } rows[] = {
+        {TWO_BARRIERS("BAR.SYNC 0x1", "BAR.SYNC 0x2"), MODEL_PROVED, MODEL_STUCK},
+        {TWO_BARRIERS("BAR.SYNC 0x1, 0x40", "BAR.ARV 0x1, 0x40"), MODEL_PROVED, MODEL_STUCK},
+        {TWO_BARRIERS("BAR.SYNC 0x1", "BAR.SYNC 0x1"), MODEL_STUCK, MODEL_STUCK},
+        {TWO_BARRIERS("NOP", "BAR.SYNC 0x1"), MODEL_STUCK, MODEL_STUCK},
+        {TWO_BARRIERS("@P1 BAR.SYNC 0x1", "BAR.SYNC 0x2"), MODEL_STUCK, MODEL_STUCK},
+    };
+    for (unsigned k = 0; k < sizeof rows / sizeof *rows; k++) {
+        assert_int_equal(verdict(rows[k].text, (ModelOptions){.lanes = 3}), rows[k].taken);
+        assert_int_equal(verdict(rows[k].text, (ModelOptions){.lanes = 3, .parted_barriers = true}),
+                         rows[k].followed);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(regions),
-        cmocka_unit_test(spin_locks),
-        cmocka_unit_test(yield_pc),
-        cmocka_unit_test(sync_at_two_places),
-        cmocka_unit_test(sync_inside_region),
-        cmocka_unit_test(saved_barrier),
-        cmocka_unit_test(bypass),
-        cmocka_unit_test(violations),
-        cmocka_unit_test(calls),
-        cmocka_unit_test(correlation),
-        cmocka_unit_test(random_flow),
+        cmocka_unit_test(parted_barriers),     cmocka_unit_test(regions),
+        cmocka_unit_test(spin_locks),          cmocka_unit_test(yield_pc),
+        cmocka_unit_test(sync_at_two_places),  cmocka_unit_test(sync_inside_region),
+        cmocka_unit_test(saved_barrier),       cmocka_unit_test(bypass),
+        cmocka_unit_test(violations),          cmocka_unit_test(calls),
+        cmocka_unit_test(correlation),         cmocka_unit_test(random_flow),
         cmocka_unit_test(against_the_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

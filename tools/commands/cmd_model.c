@@ -19,6 +19,8 @@ static cJSON *to_json(const BinFlow *g, const ModelResult *result) {
     json_add_number(o, "seconds", result->seconds);
     if (result->why)
         json_add_text(o, "not_looked_at", result->why);
+    if (result->assumed_barriers)
+        json_add_text(o, "assumes", "all lanes of a warp come to the same barrier of the block");
     cJSON *list = json_add_list(o, "findings");
     for (uint32_t i = 0; i < result->nfindings; i++) {
         cJSON *f = json_object();

@@ -199,7 +199,19 @@ static bool lanes_may_part(const BinFlow *flow, uint32_t func, const bool *below
     return false;
 }
 
-static void models(const BinFlow *flow, const bool *wanted, const ProveOptions *opt, ProveReport *report) {
+/* Has the PTX a barrier that not all lanes of a warp execute together? */
+static bool parts_warps(const PtxModule *module) {
+    for (uint32_t f = 0; f < module->nfuncs; f++)
+        for (uint32_t i = 0; i < module->funcs[f].ninsns; i++) {
+            const PtxInsn *insn = &module->funcs[f].insns[i];
+            if (insn->op == PTX_BARRIER && !(insn->flags & PF_ALIGNED) && insn->sub2 != SUB_CLUSTER)
+                return true;
+        }
+    return false;
+}
+
+static void models(const PtxModule *module, const BinFlow *flow, const bool *wanted, const ProveOptions *opt,
+                   ProveReport *report) {
     ModelProgram *program = NULL;
     const bool *entered = check_entered_lanes(flow, &report->arena);
     for (uint32_t f = 0; f < flow->bin->nfuncs; f++) {
@@ -216,7 +228,9 @@ static void models(const BinFlow *flow, const bool *wanted, const ProveOptions *
             return;
         }
         ModelResult result;
-        model_check(program, f, &(ModelOptions){.seconds = opt->total_seconds}, &result);
+        model_check(program, f,
+                    &(ModelOptions){.seconds = opt->total_seconds, .parted_barriers = parts_warps(module)},
+                    &result);
         if (result.verdict != MODEL_PROVED)
             fact(report, func->name, PROVE_UNKNOWN, 0,
                  arena_printf(&report->arena, "model check, %s: %s", model_verdict_name(result.verdict),
@@ -245,7 +259,7 @@ void prove_meeting(const PtxModule *module, const BinFlow *flow, const ProveMask
     const bool *wanted = prove_functions_below(flow, opt->kernel, &scratch);
     rules(module, flow, wanted, masks, report);
     if (!opt->only_whether || !report->facts.n)
-        models(flow, wanted, opt, report);
+        models(module, flow, wanted, opt, report);
     arena_free(&scratch);
 }
 

@@ -119,6 +119,20 @@ for entry in 0 1 2 7 10; do
     [ $status -ne 0 ] && ! grep -q '^pick: proved' "$dir/out" || fail "entry $entry of a wrong table: status $status"
 done
 
+# Warps that come to different barriers: proved where all lanes of a warp execute them together, and not where one is
+# the other's copy for all that can be seen
+barriers() { # FIRST SECOND
+    printf '.version 7.8\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 p)\n{ .reg .pred %%p; .reg .b32 %%t; .reg .b64 %%d;
+ld.param.u64 %%d, [p]; mov.u32 %%t, %%tid.x; ld.global.u32 %%t, [%%d+8]; setp.lt.u32 %%p, %%t, 7; @%%p bra A;
+%s; st.global.u32 [%%d], %%t; ret;\nA: %s; st.global.u32 [%%d+4], %%t; ret; }\n' "$1" "$2" > "$dir/barriers.ptx"
+    "$heddle" prove -t sm_80 "$dir/barriers.ptx" > "$dir/out"
+    echo $?
+}
+[ "$(barriers 'bar.sync 1' 'bar.sync 2')" = 0 ] || fail "two barriers: $(tail -1 "$dir/out")"
+[ "$(barriers 'bar.arrive 1, 64' 'bar.sync 1, 64')" = 0 ] || fail "arrive and wait: $(tail -1 "$dir/out")"
+[ "$(barriers 'bar.sync 1' 'bar.sync 1')" = 5 ] || fail "a barrier in two places: $(tail -1 "$dir/out")"
+[ "$(barriers 'barrier.sync 1' 'barrier.sync 2')" = 5 ] || fail "lanes of a warp at two barriers: $(tail -1 "$dir/out")"
+
 # A loop over the words of a parameter: the first one is read at a constant address
 cat > "$dir/walk.ptx" <<'P'
 .version 8.1
