@@ -103,7 +103,9 @@ static bool add_buffer_arg(Plan *plan, const char *text, bool named, Diags *d) {
     if (named) {
         const char *colon = strchr(s, ':');
         if (!colon || colon == s)
-            return plan_error(plan, d, arena_printf(&plan->arena, "'%s': expected out:NAME:TYPE[N]", text));
+            return plan_error(
+                plan, d,
+                arena_printf(&plan->arena, "'%s': expected out:NAME:TYPE[N], as out:sum:f32[64]", text));
         b.name = arena_printf(&plan->arena, "%.*s", (int)(colon - s), s);
         s = colon + 1;
     }
@@ -203,8 +205,9 @@ bool plan_add_arg(Plan *plan, const char *text, Diags *d) {
         return plan_error(
             plan, d,
             arena_printf(&plan->arena,
-                         "argument '%s': expected TYPE:VALUE, as u32:7 or f32[2]:1,0.5; types are %s", text,
-                         scalar_names));
+                         "argument '%s': expected TYPE:VALUE, as u32:7 or f32[2]:1,0.5, or a buffer, as "
+                         "buf:f32[64]=iota or out:name:f32[64]; types are %s",
+                         text, scalar_names));
     arg.size_bytes = (uint32_t)count * type->size_bytes;
     VEC_ADD(&plan->arena, &last_launch(plan)->args, arg);
     return true;
