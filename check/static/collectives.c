@@ -219,7 +219,7 @@ static bool ptx_mask(Checker *checker, uint32_t line, uint32_t *mask) {
     for (; p && p < stop && !found; p++)
         for (unsigned k = 0; k < sizeof words / sizeof *words; k++)
             found |= check_starts_with(p, stop, words[k]);
-    if (!found)
+    if (!found || *stop != ';')
         return false;
     while (stop > p && stop[-1] != ',' && stop[-1] != ' ' && stop[-1] != '\t')
         stop--;

@@ -130,6 +130,8 @@ bool check_starts_with(const char *text, const char *end, const char *word);
 /* Does PTX promise (.uni) that the lanes that come to the branch go one way? The machine code does not say.
  */
 bool check_promised_uniform(Checker *checker, uint32_t inst);
+/* ... says `.aligned`: PTX promises that all lanes of the warp execute it, so none waits elsewhere. */
+bool check_promised_whole(Checker *checker, uint32_t inst);
 
 void check_structure(Checker *checker);    /* R-18 R-19 R-21 R-22 */
 void check_uniform(Checker *checker);      /* fills divergent, converged */

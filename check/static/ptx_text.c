@@ -35,8 +35,10 @@ bool check_starts_with(const char *p, const char *end, const char *word) {
 const char *check_ptx_statement(Checker *checker, uint32_t line, const char **stop) {
     const char *end, *p = checker->flow->bin->ptx_text && line ? line_of(checker, line, &end) : NULL;
     *stop = p ? memchr(p, ';', (size_t)(end - p)) : NULL;
-    if (!*stop || memchr(*stop + 1, ';', (size_t)(end - *stop - 1)))
+    if (*stop && memchr(*stop + 1, ';', (size_t)(end - *stop - 1)))
         return NULL; /* two statements in a line: which one? */
+    if (p && !*stop)
+        *stop = end; /* it goes on in the next line */
     return p;
 }
 
@@ -46,10 +48,16 @@ uint32_t check_ptx_line(const Checker *checker, uint32_t i) {
     return flow->bin->funcs[f].locs ? flow->bin->funcs[f].locs[i - flow->funcs[f].first_inst].ptx_line : 0;
 }
 
-bool check_promised_uniform(Checker *checker, uint32_t inst) {
+static bool has_word(Checker *checker, uint32_t inst, const char *word) {
     const char *stop, *p = check_ptx_statement(checker, check_ptx_line(checker, inst), &stop);
     bool found = false;
     for (; p && p < stop && !found; p++)
-        found = check_starts_with(p, stop, "bra.uni") || check_starts_with(p, stop, "brx.idx.uni");
+        found = check_starts_with(p, stop, word);
     return found;
 }
+
+bool check_promised_uniform(Checker *checker, uint32_t inst) {
+    return has_word(checker, inst, "bra.uni") || has_word(checker, inst, "brx.idx.uni");
+}
+
+bool check_promised_whole(Checker *checker, uint32_t inst) { return has_word(checker, inst, ".aligned"); }

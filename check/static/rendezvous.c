@@ -9,6 +9,9 @@
  *          B:  WARPSYNC -1; SHFL       first(else) = {B}: A and B are reported
  * `first` is a backward flow of sets of WARPSYNCs: those that may come first from a block's start.
  *
+ * PTX promises of a statement that is `.aligned` that all lanes of the warp come to it: those of one like it
+ * wait for nobody elsewhere.
+ *
  * Where different things stand behind them the program itself is wrong, for PTX does not let those lanes
  * meet. They wait for ever if the branch parts every warp and each side must come to a WARPSYNC of all lanes
  * (R-25): `open` is a backward flow of what else may happen, an exit, a return, a call, a WARPSYNC of some
@@ -19,7 +22,7 @@
 
 typedef struct {
     uint32_t inst, mask, kind; /* kind: optype and modifiers of the collective behind it, 0 none */
-    bool counts;
+    bool counts, whole;        /* whole: PTX promises that nobody is elsewhere */
 } Site;
 
 typedef struct {
@@ -82,7 +85,8 @@ static void find_meetings(Meetings *meetings) {
             FOR_BIN_INSTS(&flow->blocks[b], i) {
                 if (!flow->decoded[i] || bin_kind(&flow->insts[i]) != BK_WARPSYNC)
                     continue;
-                Site s = {.inst = i, .kind = kind_behind(checker, i)};
+                Site s = {
+                    .inst = i, .kind = kind_behind(checker, i), .whole = check_promised_whole(checker, i)};
                 s.counts = check_constant_mask(&flow->insts[i], &s.mask) && !check_before_bar(checker, i) &&
                            !(s.mask == UINT32_MAX && before_product(checker, i));
                 VEC_ADD(&checker->a, &meetings->sites, s);
@@ -128,11 +132,12 @@ static bool first_of_block(Meetings *meetings, uint32_t block) {
 static void meet_at(Meetings *meetings, uint32_t branch, const Bitset *a, const Bitset *b) {
     BS_EACH(x, a) {
         const Site *site = &meetings->sites.at[x];
-        if (!site->counts || bs_has(b, x))
+        if (!site->counts || site->whole || bs_has(b, x))
             continue;
         BS_EACH(y, b) {
             const Site *t = &meetings->sites.at[y];
-            if (!t->counts || site->inst == t->inst || site->kind != t->kind || site->mask != t->mask)
+            if (!t->counts || t->whole || site->inst == t->inst || site->kind != t->kind ||
+                site->mask != t->mask)
                 continue;
             uint32_t hi = site->inst > t->inst ? site->inst : t->inst, lo = site->inst ^ t->inst ^ hi;
             check_report(meetings->c, CR_R12, hi, branch,

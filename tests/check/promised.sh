@@ -55,4 +55,38 @@ LC_ALL=C sed 's/bra\.uni/bra    /' rows.cubin >bare.cubin
 cmp -s rows.cubin bare.cubin && { echo "FAILED: the binary has no PTX text"; failed=1; }
 "$heddle" check bare.cubin >out 2>&1
 [ $? = 4 ] && grep -q "R-12" out || { echo "FAILED: lanes part here where nobody promises anything"; cat out; failed=1; }
+
+# .aligned promises that all lanes of a warp come to one product: the others wait for nobody elsewhere
+cat >products.ptx <<'P'
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry products(.param .u64 out)
+{
+  .reg .b64 %o; .reg .b32 %x, %a, %b, %c<5>; .reg .pred %p, %q;
+  ld.param.u64 %o, [out];
+  ld.global.u32 %a, [%o];
+  ld.global.u32 %b, [%o+4];
+  mov.u32 %x, %tid.x;
+  mov.u32 %c1, 0;
+  mov.u32 %c2, 0;
+  setp.gt.u32 %p, %a, %x;
+  @%p bra NEXT;
+  mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%c1, %c2}, {%a}, {%b}, {%c1, %c2};
+NEXT:
+  setp.gt.u32 %q, %b, %x;
+  @%q bra LAST;
+  mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32
+    {%c1, %c2}, {%b}, {%a}, {%c1, %c2};
+LAST:
+  st.global.v2.u32 [%o], {%c1, %c2};
+  ret;
+}
+P
+"$heddle" compile products.ptx -t bru1 -o products.cubin || failed=1
+"$heddle" check products.cubin >out 2>&1 || { echo "FAILED: lanes wait at two products"; cat out; failed=1; }
+LC_ALL=C sed 's/\.aligned/.a.....d/' products.cubin >bare.cubin
+cmp -s products.cubin bare.cubin && { echo "FAILED: the binary has no PTX text"; failed=1; }
+"$heddle" check bare.cubin >out 2>&1
+[ $? = 4 ] && grep -q "R-12" out || { echo "FAILED: nobody promises that all lanes come to a product"; cat out; failed=1; }
 exit $failed
