@@ -8,6 +8,8 @@
  * SPDX-License-Identifier: MIT */
 #include "sim/interp/matrix.h"
 #include "base/word.h"
+#include <inttypes.h>
+#include <stdio.h>
 
 enum { WARP = SIM_WARP_LANES };
 
@@ -86,6 +88,21 @@ static uint64_t element_address(const PtxThread *thread, const Layout *layout, u
     return thread->wait->space == SP_SHARED ? (uint32_t)address : address;
 }
 
+/* PTX ISA 9.7.14.4 wants rows (.col: columns) to begin at multiples of the fragment's size, CUDA of 16 bytes:
+ * what fewer than both allow is a trap. */
+static bool is_aligned(PtxRun *run, const PtxThread *thread, const Layout *layout, unsigned nregs) {
+    enum { ROW_BYTES = 16, WORD_BYTES = 4 };
+    unsigned bytes = nregs * (layout->bits > 32 ? 2 : 1) * WORD_BYTES;
+    uint64_t unit = bytes < ROW_BYTES ? bytes : ROW_BYTES, address = thread->wait_value[0];
+    if (address % unit == 0 && layout->stride * layout->bits / 8 % unit == 0)
+        return true;
+    char text[96];
+    snprintf(text, sizeof text, "rows at 0x%" PRIx64 ", %" PRIu64 " bytes apart, no multiples of %u", address,
+             layout->stride * layout->bits / 8, (unsigned)unit);
+    interp_trap(run, thread, thread->wait, TRAP_MISALIGNED, text);
+    return false;
+}
+
 /* Elements that one access moves: a register's, where they are neighbours in memory. */
 static unsigned elements_of_access(const PtxThread *thread, const Layout *layout) {
     unsigned row[2], col[2];
@@ -129,6 +146,8 @@ static void load_fragments(PtxWarp *warp, uint32_t lanes) {
     for (unsigned lane = 0; lane < WARP; lane++) {
         PtxThread *thread = &warp->threads[lane];
         Layout layout = layout_of(run, thread);
+        if (!is_aligned(run, thread, &layout, n))
+            return;
         for (unsigned r = 0; r < n; r++)
             if (!move_word(run, thread, &layout, r, &words[lane][r], false))
                 return;
@@ -147,6 +166,8 @@ static void store_fragments(PtxWarp *warp, uint32_t lanes) {
     for (unsigned lane = 0; lane < WARP; lane++) {
         PtxThread *thread = &warp->threads[lane];
         Layout layout = layout_of(run, thread);
+        if (!is_aligned(run, thread, &layout, thread->wait->nvec))
+            return;
         for (unsigned r = 0; r < thread->wait->nvec; r++) {
             uint64_t word = interp_arg(run, thread, &thread->wait->vec[r]);
             if (!move_word(run, thread, &layout, r, &word, true))

@@ -44,3 +44,10 @@ for target in bru1 sm_75 sm_80 sm_90; do
   "$heddle" compile "$work/wrong.ptx" -t $target -o "$work/wrong.cubin"
   want 4 differs "$work/right.ptx" "$work/wrong.cubin"
 done
+
+# rows 24 bytes apart, or behind 8 bytes: PTX leaves open what is loaded
+"$heddle" compile "$work/right.ptx" -t sm_80 -o "$work/right.cubin"
+for place in '[%p], 12' '[%p+8]'; do
+  sed "s/\(load.a.*\), \[%p\];/\1, $place;/" "$work/right.ptx" > "$work/apart.ptx"
+  want 4 undefined "$work/apart.ptx" "$work/right.cubin"
+done
