@@ -55,6 +55,8 @@ judge 0 contraction 'mul.f32 %p, %f, %g; sub.f32 %h, %f, %p;' 'neg.f32 %p, %f; f
 judge 0 contraction 'mul.f32 %p, %f, %g; sub.f32 %h, %p, %g;' 'neg.f32 %p, %g; fma.rn.f32 %h, %f, %g, %p;'
 judge 0 contraction 'mul.f32 %p, %f, %g; mul.f32 %h, %f, %f; add.f32 %h, %p, %h;' 'mul.rn.f32 %h, %f, %f; fma.rn.f32 %h, %f, %g, %h;'
 judge 0 contraction 'mul.f32 %p, %f, %g; mul.f32 %h, %f, %f; add.f32 %h, %p, %h;' 'mul.rn.f32 %p, %f, %g; fma.rn.f32 %h, %f, %f, %p;'
+# some are cleared as integers
+judge 0 contraction "setp.gt.f32 %z, %f, 0f3F000000; @%z st.global.u32 [%b], 0; @%z ret; $sum" "setp.gt.f32 %z, %f, 0f3F000000; @%z st.global.u32 [%b], 0; @%z ret; $fused"
 judge 0 contraction 'ex2.approx.f32 %h, %f;' 'ex2.approx.f32 %h, %f; mul.rn.f32 %h, %h, 0f3F800001;'
 judge 0 contraction 'div.full.f32 %h, %f, %g;' 'div.rn.f32 %h, %f, %g;'
 # neg and abs make some NaN of a NaN (PTX ISA 9.7.3.10 and 11): ptxas makes a sign of a value that is chosen or moved

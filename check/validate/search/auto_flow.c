@@ -202,21 +202,29 @@ static PtxType stored_number(Flow *flow, uint32_t func, const PtxInsn *in) {
                                                                                                : TY_NONE;
 }
 
+/* 0 of an integer type is one of any type: so compilers clear floating-point numbers. */
+static bool stores_zeros(Flow *flow, uint32_t func, const PtxInsn *in) {
+    unsigned n = in->vec ? in->vec : 1, i = 0;
+    while (i < n && auto_is_zero(operand_value(flow, func, element_operand(&in->operands[1], i))))
+        i++;
+    return i == n;
+}
+
 static void flow_store(Flow *flow, uint32_t func, const PtxInsn *in) {
     Val a = operand_value(flow, func, &in->operands[0]);
     unsigned bytes = ptx_type_bytes((PtxType)in->type[0]);
     if (a.var) {
-        for (unsigned i = 0; i < (in->vec ? in->vec : 1u); i++, a.offset += bytes) {
+        for (unsigned i = 0; i < (in->vec ? in->vec : 1u); i++, a.offset += bytes)
             auto_put_cell(flow, a, bytes, operand_value(flow, func, element_operand(&in->operands[1], i)));
-        }
         auto_use(flow, a.from, AU_INDEX, TY_NONE);
     }
     if (!a.var || a.apart) {
         PtxType type = stored_number(flow, func, in);
+        bool other = !type && !stores_zeros(flow, func, in);
         for (AutoSet bases = auto_note_access(flow, a, bytes); bases; bases &= bases - 1) {
             AutoSlot *slot = &flow->out->slots[auto_first(bases)];
             slot->stored = type ? type : slot->stored;
-            slot->stored_other |= !type;
+            slot->stored_other |= other;
         }
     }
 }
