@@ -55,10 +55,15 @@ judge 0 contraction 'mul.f32 %p, %f, %g; sub.f32 %h, %f, %p;' 'neg.f32 %p, %f; f
 judge 0 contraction 'mul.f32 %p, %f, %g; sub.f32 %h, %p, %g;' 'neg.f32 %p, %g; fma.rn.f32 %h, %f, %g, %p;'
 judge 0 contraction 'mul.f32 %p, %f, %g; mul.f32 %h, %f, %f; add.f32 %h, %p, %h;' 'mul.rn.f32 %h, %f, %f; fma.rn.f32 %h, %f, %g, %h;'
 judge 0 contraction 'mul.f32 %p, %f, %g; mul.f32 %h, %f, %f; add.f32 %h, %p, %h;' 'mul.rn.f32 %p, %f, %g; fma.rn.f32 %h, %f, %f, %p;'
-# some are cleared as integers
-judge 0 contraction "setp.gt.f32 %z, %f, 0f3F000000; @%z st.global.u32 [%b], 0; @%z ret; $sum" "setp.gt.f32 %z, %f, 0f3F000000; @%z st.global.u32 [%b], 0; @%z ret; $fused"
 judge 0 contraction 'ex2.approx.f32 %h, %f;' 'ex2.approx.f32 %h, %f; mul.rn.f32 %h, %h, 0f3F800001;'
 judge 0 contraction 'div.full.f32 %h, %f, %g;' 'div.rn.f32 %h, %f, %g;'
+# a number that is cleared as an integer is one of f32: what one of two sums moves is no other word
+cleared='setp.gt.f32 %z, %f, 0f3F000000; @%z st.global.u32 [%b], 0; @%z ret;'
+module ptx.ptx "$cleared mul.f32 %p, %f, %g; add.f32 %h, %p, %f; mul.f32 %p, %h, %g; add.f32 %h, %p, %f;"
+module binary.ptx "$cleared mul.rn.f32 %p, %f, %g; add.rn.f32 %h, %p, %f; fma.rn.f32 %h, %h, %g, %f;"
+"$heddle" compile binary.ptx --no-map -o binary.cubin || failed=1
+"$heddle" validate ptx.ptx binary.cubin --launch auto >out 2>&1
+[ $? = 5 ] && grep -q "^k: unknown" out || { echo "FAILED: cleared as integers"; head -3 out; failed=1; }
 # neg and abs make some NaN of a NaN (PTX ISA 9.7.3.10 and 11): ptxas makes a sign of a value that is chosen or moved
 nan='sub.rn.f32 %p, %f, %f; div.rn.f32 %p, %p, %p;' flipped='mov.b32 %x, %p; xor.b32 %x, %x, 0x80000000; mov.b32 %h, %x;'
 judge 0 contraction "$nan neg.f32 %h, %p;" "$nan $flipped"
