@@ -18,7 +18,7 @@ typedef struct {
     uint64_t apart;    /* lanes that took it in divergent warp executions */
 } PtxWay;
 
-typedef struct {
+typedef struct PtxBranch {
     uint32_t insn;  /* statement: guarded bra, ret or exit, or brx.idx */
     uint32_t nways; /* bra: its target, the next statement; ret, exit: the end, the next statement; brx.idx:
                        each statement of the table once, in its order */

@@ -1,17 +1,79 @@
 /* Profiles of machine IR: see profile.h. SPDX-License-Identifier: MIT */
 #include "lower/profile.h"
 
-const PtxBranch *lower_branch_counts(const Function *f, BlockId block) {
+static const Inst *branch_of(const Function *f, BlockId block) {
     const Block *b = &f->blocks.at[block.i];
     if (!f->module->profile || !f->ptx || b->succs.n < 2 || b->insts.n < 1)
         return NULL;
     const Inst *branch = &f->insts.at[b->insts.at[b->insts.n - 1].i];
     if (branch->op == OT_BRA && b->insts.n > 1)
         branch = &f->insts.at[b->insts.at[b->insts.n - 2].i];
-    uint32_t insn = branch->loc.i < f->locs.n ? f->locs.at[branch->loc.i].ptx_insn : 0;
-    if (!isa_is_jump(branch->op) || branch->flags & IF_REWRITTEN || !insn || insn > f->ptx->ninsns ||
+    return isa_is_jump(branch->op) && branch->loc.i < f->locs.n ? branch : NULL;
+}
+
+const PtxBranch *lower_branch_counts(const Function *f, BlockId block) {
+    const Inst *branch = branch_of(f, block);
+    uint32_t insn = branch ? f->locs.at[branch->loc.i].ptx_insn : 0;
+    if (!insn || branch->flags & IF_REWRITTEN || insn > f->ptx->ninsns ||
         (f->ptx->insns[insn - 1].op == PTX_BRX) != (branch->op == OT_BRX))
         return NULL;
     const PtxBranch *counts = ptx_profile_branch(f->module->profile, f->ptx, insn - 1);
-    return counts && counts->warps && counts->nways == b->succs.n ? counts : NULL;
+    return counts && counts->warps && counts->nways == f->blocks.at[block.i].succs.n ? counts : NULL;
+}
+
+const PtxBranch *lower_branch_odds(const Function *f, BlockId block) {
+    const Inst *branch = branch_of(f, block);
+    return branch && branch->flags & IF_REWRITTEN ? f->locs.at[branch->loc.i].odds
+                                                  : lower_branch_counts(f, block);
+}
+
+static PtxBranch *two_ways(Function *f, PtxWay first, PtxWay second, uint64_t warps) {
+    PtxBranch *counts = ARENA_NEW(f->arena, PtxBranch);
+    PtxWay *ways = ARENA_ARRAY(f->arena, PtxWay, 2);
+    ways[0] = first;
+    ways[1] = second;
+    *counts = (PtxBranch){.nways = 2, .ways = ways, .warps = warps};
+    counts->divergent = warps - first.together - second.together;
+    return counts;
+}
+
+const PtxBranch *lower_moved_odds(Function *f, const PtxBranch *head, unsigned inner) {
+    return head ? two_ways(f, head->ways[inner], head->ways[1 - inner], head->warps) : NULL;
+}
+
+/* Lanes of a way that went so many times all together, if groups had the mean size. */
+static uint64_t lanes_apart(PtxWay way, double group) {
+    double together = (double)way.together * group;
+    return (double)way.lanes > together ? way.lanes - (uint64_t)together : 0;
+}
+
+const PtxBranch *lower_joined_odds(Function *f, const PtxBranch *head, unsigned inner, const PtxBranch *side,
+                                   unsigned out) {
+    if (head && !head->ways[inner].lanes)
+        return two_ways(f, (PtxWay){0}, head->ways[1 - inner], head->warps);
+    if (!head || !side)
+        return NULL;
+    const PtxWay *in = &head->ways[inner], *around = &head->ways[1 - inner], *on = &side->ways[out],
+                 *back = &side->ways[1 - out];
+    double warps = (double)side->warps, lanes = (double)(in->lanes + around->lanes);
+    PtxWay first = {.lanes = on->lanes}, second = {.lanes = around->lanes + back->lanes};
+    first.together = (uint64_t)((double)in->together * (double)on->together / warps + 0.5);
+    second.together = around->together +
+                      (uint64_t)((double)(in->together + head->divergent) * (double)back->together / warps);
+    if (first.together + second.together > head->warps)
+        second.together = head->warps - first.together;
+    first.apart = lanes_apart(first, lanes / (double)head->warps);
+    second.apart = lanes_apart(second, lanes / (double)head->warps);
+    return two_ways(f, first, second, head->warps);
+}
+
+void lower_rewritten(Function *f, InstId branch, const PtxBranch *odds) {
+    Inst *i = ir_inst(f, branch);
+    i->flags |= IF_REWRITTEN;
+    if (i->loc.i >= f->locs.n || f->locs.at[i->loc.i].odds == odds)
+        return;
+    Loc loc = f->locs.at[i->loc.i];
+    loc.odds = odds;
+    i->loc = (LocId){f->locs.n};
+    VEC_ADD(f->arena, &f->locs, loc);
 }

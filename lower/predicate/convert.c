@@ -13,6 +13,7 @@
 #include "isa/machine/luts.h"
 #include "lower/opt/opt.h"
 #include "lower/predicate/predicate.h"
+#include "lower/profile.h"
 #include <string.h>
 
 enum {
@@ -229,7 +230,8 @@ typedef struct {
     unsigned k; /* side */
     Operand g;  /* its guard */
     VEC(PredAnd) ands;
-    bool rewritten; /* the head's branch was, before */
+    bool rewritten;        /* the head's branch was, before */
+    const PtxBranch *odds; /* of the branch that the head will have, if any */
 } Conv;
 
 static Operand new_pred(Conv *conv) { return ir_val(conv->f, ir_value_new(conv->f, RF_P)); }
@@ -461,7 +463,8 @@ static void end_in_branch(Conv *conv, Operand guard, LocId loc, bool uni) {
                 head->succs.at[0].i == conv->region->side[0].block.i;
     replace_pred(f, conv->region->out, conv->region->side[0].block, conv->region->head);
     jump(conv, conv->region->out, guard, loc, uni);
-    ir_inst(f, head->insts.at[head->insts.n - 1])->flags |= same ? 0 : IF_REWRITTEN;
+    if (!same)
+        lower_rewritten(f, head->insts.at[head->insts.n - 1], conv->odds);
     head->succs.n = 0;
     VEC_ADD(f->arena, &head->succs, conv->region->out);
     VEC_ADD(f->arena, &head->succs, conv->region->join);
@@ -508,15 +511,29 @@ static void end_branch(Conv *conv, LocId loc, InstId side_end, bool uni) {
     jump(conv, region->join, (Operand){0}, loc, false);
 }
 
+/* What is known of the branch that the head will have, if it still has one. */
+static const PtxBranch *odds_without_side(Function *f, const PredRegion *region) {
+    BlockId side = region->side[0].block;
+    const PtxBranch *head = lower_branch_odds(f, region->head);
+    unsigned inner = ir_block(f, region->head)->succs.at[0].i == side.i ? 0 : 1;
+    if (region->shape == PD_LEAVE)
+        return lower_moved_odds(f, head, inner);
+    if (region->shape != PD_BRANCH)
+        return NULL;
+    unsigned out = ir_block(f, side)->succs.at[0].i == region->out.i ? 0 : 1;
+    return lower_joined_odds(f, head, inner, lower_branch_odds(f, side), out);
+}
+
 InstId pred_convert(Pred *pred, PredRegion *region) {
     Function *f = pred->f;
     Block *head = ir_block(f, region->head);
     InstId bra = head->insts.at[head->insts.n - 2], side_end = {0};
     LocId loc = ir_inst(f, bra)->loc;
     bool uni = (ir_inst(f, bra)->flags & IF_UNIFORM) != 0;
+    const PtxBranch *odds = odds_without_side(f, region);
     head->insts.n -= 2;
     unsigned start = head->insts.n;
-    Conv c = {.p = pred, .f = f, .region = region};
+    Conv c = {.p = pred, .f = f, .region = region, .odds = odds};
     c.rewritten = (ir_inst(f, bra)->flags & IF_REWRITTEN) != 0;
     for (unsigned k = 0; k < region->nsides; k++) {
         c.k = k;

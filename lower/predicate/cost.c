@@ -270,7 +270,7 @@ typedef struct {
 } Odds;
 
 static Odds odds_of(const Pred *pred, const PredRegion *region) {
-    const PtxBranch *counts = lower_branch_counts(pred->f, region->head);
+    const PtxBranch *counts = lower_branch_odds(pred->f, region->head);
     if (!counts)
         return (Odds){region->uniform ? 0 : P_DIVERGE, P_SIDE, false};
     bool first = pred->f->blocks.at[region->head.i].succs.at[0].i == region->side[0].block.i;
@@ -319,6 +319,19 @@ static bool meets_in_round(const Pred *pred, const PredRegion *region) {
            pred->round[region->out.i] == round && region->join.i != round && region->out.i != round;
 }
 
+/* Do lanes of other branches, too, come to where those of the region meet, in the same round? */
+static bool meets_others(const Pred *pred, const PredRegion *region) {
+    const Block *join = &pred->f->blocks.at[region->join.i];
+    for (unsigned k = 0; k < join->preds.n; k++) {
+        bool own = join->preds.at[k].i == region->head.i;
+        for (unsigned n = 0; n < region->nsides; n++)
+            own |= join->preds.at[k].i == region->side[n].block.i;
+        if (!own && !leads_back(pred, join->preds.at[k], region->join))
+            return true;
+    }
+    return false;
+}
+
 static Estimate estimate(const Pred *pred, const PredRegion *region, Odds odds) {
     const Function *f = pred->f;
     Cost side[2] = {{0, 0}, {0, 0}}, bra = control_cost(f, OT_BRA), bsync = control_cost(f, OT_BSYNC);
@@ -348,6 +361,10 @@ static Estimate estimate(const Pred *pred, const PredRegion *region, Odds odds) 
         pred->barriers && !region->uniform && !region->join_exits &&
         (region->shape == PD_TRIANGLE || region->shape == PD_DIAMOND || meets_in_round(pred, region));
     float apart = odds.apart;
+    /* of a chain of tests the first one's barrier serves all; where nothing is measured, RISK allows for that
+     */
+    if (odds.measured && meets_others(pred, region))
+        barrier = false;
     if (barrier) {
         add_cost(&e.branch, 1, control_cost(f, OT_BSSY));
         add_cost(&e.branch, 1 + apart, bsync);

@@ -11,7 +11,11 @@
  * Nor is one that the way itself decides: a phi of numbers, as the state of a lexer or of a machine of cases,
  * has the number of the edge by which the lane came (`switch (state) { case 2: ... state = 0; continue;`).
  * Such phis are followed along the way, through copies, selects and guarded moves, of which unknown
- * predicates are drawn; they decide branches that leave loops, too. A counter is known only where it begins.
+ * predicates are drawn; they decide branches that leave loops, too. A counter is known only where it begins,
+ * but where there is a profile: with counts a loop has as many rounds either way, and that all lanes have six
+ * decides where they wait for each other. What goes up and down, as the depth of a search, stays unknown.
+ *
+ * Operations are asked for by name: how a number goes from an operand to a result is no column of the rows.
  * SPDX-License-Identifier: MIT */
 #include "base/rng.h"
 #include "lower/opt/opt.h"
@@ -38,8 +42,10 @@ typedef struct {
 typedef struct {
     InstId phi;
     bool known, next_known;
+    uint8_t steps; /* that may lead to it from itself */
     int32_t number, next;
 } Followed;
+enum { UP = 1, DOWN = 2 };
 
 /* What was found of a value where a way is. */
 typedef struct {
@@ -61,6 +67,7 @@ struct Compared {
     Found *found;           /* [value], where any phi is followed */
     uint32_t way;           /* number of the way that is drawn, from 1 */
     bool draws;             /* numbers that are not known */
+    bool counts;            /* follows what a phi and numbers add up to, too */
     uint8_t *alike;         /* [block] 0: not asked; VARIES; else the branch's slot for all lanes + 2 */
 };
 enum { VARIES = 1, ALIKE = 2, ALIKE_NONE = 4 };
@@ -153,6 +160,82 @@ static bool is_number(Operand o, int32_t *number) {
     return true;
 }
 
+static bool is_false(Operand o) {
+    return o.kind == OPK_NONE || (o.kind == OPK_REG && o.value == REG_PT && o.mods & OPM_NOT);
+}
+
+/* Is it the sum of a value and a number, as of a counter? */
+static bool is_step(const Function *f, const Inst *i, Operand *of, int32_t *step) {
+    bool found = false;
+    *step = 0;
+    if (i->op != OT_IADD3 || !is_false(*ir_src(f, i, IADD3_pp)) || !is_false(*ir_src(f, i, IADD3_pq)))
+        return false;
+    for (unsigned k = IADD3_ra; k <= IADD3_rc; k++) {
+        Operand o = *ir_src(f, i, k);
+        int32_t number;
+        if (is_number(o, &number))
+            *step = (int32_t)((uint32_t)*step + (uint32_t)number);
+        else if (found || o.mods || !opt_scalar(o))
+            return false;
+        else
+            *of = o, found = true;
+    }
+    return found;
+}
+
+/* The value that steps lead to it from. */
+static uint32_t counted_from(const Compared *compared, uint32_t v) {
+    const Function *f = compared->f;
+    for (unsigned depth = 0; depth < DEEPEST && compared->counts && v; depth++) {
+        Operand of;
+        int32_t step;
+        if (!f->values.at[v].def.i || !is_step(f, &f->insts.at[f->values.at[v].def.i], &of, &step))
+            break;
+        v = of.value;
+    }
+    return v;
+}
+
+/* Which steps make the operand of phis; those of the phis among them, if they are wanted. */
+static unsigned steps_of(const Compared *compared, Operand o, bool of_phis, unsigned depth) {
+    const Function *f = compared->f;
+    uint32_t v = o.mods ? 0 : opt_scalar(o);
+    const Inst *i = v && f->values.at[v].def.i ? &f->insts.at[f->values.at[v].def.i] : NULL;
+    Operand of;
+    int32_t step;
+    if (!i || depth >= DEEPEST)
+        return 0;
+    unsigned steps = !op_is_always(i->guard) && i->flags & IF_TIED
+                         ? steps_of(compared, *ir_tied(f, i, 0), of_phis, depth + 1)
+                         : 0;
+    if (i->op == IR_PHI)
+        return of_phis && compared->followed_at[v] ? compared->followed.at[compared->followed_at[v] - 1].steps
+                                                   : 0;
+    if (i->op == IR_COPY || i->op == OT_MOV)
+        return steps | steps_of(compared, *ir_src(f, i, 0), of_phis, depth + 1);
+    if (i->op == OT_SEL)
+        return steps | steps_of(compared, *ir_src(f, i, SEL_ra), of_phis, depth + 1) |
+               steps_of(compared, *ir_src(f, i, SEL_rb), of_phis, depth + 1);
+    return is_step(f, i, &of, &step)
+               ? steps | (step < 0 ? DOWN : UP) | steps_of(compared, of, of_phis, depth + 1)
+               : steps;
+}
+
+static void find_steps(Compared *compared) {
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t k = 0; k < compared->followed.n; k++) {
+            Followed *followed = &compared->followed.at[k];
+            const Inst *phi = &compared->f->insts.at[followed->phi.i];
+            unsigned steps = followed->steps;
+            for (unsigned s = 0; s < phi->nsrc && steps != (UP | DOWN); s++)
+                steps |= steps_of(compared, *ir_src(compared->f, phi, s), true, 0);
+            changed |= steps != followed->steps;
+            followed->steps = (uint8_t)steps;
+        }
+    }
+}
+
 static int by_block(const void *x, const void *y) {
     const Comparison *a = x, *b = y;
     return a->block != b->block ? (a->block < b->block ? -1 : 1)
@@ -171,7 +254,7 @@ static void find_followed(Compared *compared, Arena *a, const Comparison *all, u
         if (!v)
             sources = followed_phi(f, phis.at[next++].value);
         for (unsigned s = 0; s < (sources ? sources->nsrc : 1u); s++) {
-            v = sources ? opt_scalar(*ir_src(f, sources, s)) : v;
+            v = counted_from(compared, sources ? opt_scalar(*ir_src(f, sources, s)) : v);
             const Inst *phi = followed_phi(f, v);
             if (!phi || compared->followed_at[v] || phis.n >= MOST_FOLLOWED)
                 continue;
@@ -190,6 +273,8 @@ static void find_followed(Compared *compared, Arena *a, const Comparison *all, u
         if (!k || phis.at[k].block != phis.at[k - 1].block)
             compared->first_of[phis.at[k].block] = k + 1;
     }
+    if (compared->counts)
+        find_steps(compared);
 }
 
 /* What was found of the value, which holds until the lane comes to its definition again: by then it has come
@@ -241,9 +326,13 @@ static bool decided(Compared *compared, Operand predicate, uint64_t lane, const 
 static bool find_number(Compared *compared, Operand o, uint64_t lane, const uint32_t *visits,
                         int32_t *number) {
     const Function *f = compared->f;
+    uint32_t plus = 0;
     for (unsigned depth = 0; depth < DEEPEST && compared->steps++ < MOST_STEPS; depth++) {
-        if (is_number(o, number))
+        int32_t step;
+        if (is_number(o, number)) {
+            *number = (int32_t)((uint32_t)*number + plus);
             return true;
+        }
         uint32_t v = o.mods ? 0 : opt_scalar(o);
         const Inst *i = v && f->values.at[v].def.i ? &f->insts.at[f->values.at[v].def.i] : NULL;
         if (!i || f->values.at[v].file != RF_R)
@@ -251,7 +340,7 @@ static bool find_number(Compared *compared, Operand o, uint64_t lane, const uint
         if (i->op == IR_PHI) {
             const Followed *followed =
                 compared->followed_at[v] ? &compared->followed.at[compared->followed_at[v] - 1] : NULL;
-            *number = followed ? followed->number : 0;
+            *number = (int32_t)((followed ? (uint32_t)followed->number : 0) + plus);
             return followed && followed->known;
         }
         if (!op_is_always(i->guard) && i->flags & IF_TIED && !decided(compared, i->guard, lane, visits))
@@ -260,6 +349,8 @@ static bool find_number(Compared *compared, Operand o, uint64_t lane, const uint
             o = *ir_src(f, i, 0);
         else if (i->op == OT_SEL)
             o = *ir_src(f, i, decided(compared, *ir_src(f, i, SEL_pp), lane, visits) ? SEL_ra : SEL_rb);
+        else if (compared->counts && is_step(f, i, &o, &step))
+            plus += (uint32_t)step;
         else
             return false;
     }
@@ -303,7 +394,8 @@ void reconv_compared_edge(Compared *compared, uint32_t from, uint32_t to, uint64
             break;
         compared->steps = 0;
         followed->next_known =
-            pred < phi->nsrc && number_of(compared, *ir_src(f, phi, pred), lane, visits, &followed->next);
+            pred < phi->nsrc && number_of(compared, *ir_src(f, phi, pred), lane, visits, &followed->next) &&
+            (followed->steps != (UP | DOWN) || !steps_of(compared, *ir_src(f, phi, pred), false, 0));
     }
     for (uint32_t k = first - 1; k < end; k++) {
         compared->followed.at[k].known = compared->followed.at[k].next_known;
@@ -313,12 +405,13 @@ void reconv_compared_edge(Compared *compared, uint32_t from, uint32_t to, uint64
 
 /* ---- values that branches compare ---- */
 
-Compared *reconv_find_compared(Reconv *reconv, const bool *divergent) {
+Compared *reconv_find_compared(Reconv *reconv, const bool *divergent, bool counts) {
     Arena *a = &reconv->a;
     Function *f = reconv->f;
     Compared *compared = ARENA_NEW(a, Compared);
     VEC(Comparison) all = {0};
     compared->f = f;
+    compared->counts = counts;
     compared->of_value = ARENA_ARRAY(a, Numbers, f->values.n);
     compared->alike = ARENA_ARRAY(a, uint8_t, f->blocks.n);
     for (uint32_t k = 0; k < reconv->order.count; k++) {
@@ -408,9 +501,9 @@ static bool may_be_known(const Compared *compared, Operand o) {
     const Inst *i = v && f->values.at[v].def.i ? &f->insts.at[f->values.at[v].def.i] : NULL;
     if (!i || f->values.at[v].file != RF_R)
         return false;
-    return i->op == IR_PHI
-               ? compared->followed_at[v] != 0
-               : !op_is_always(i->guard) || i->op == IR_COPY || i->op == OT_MOV || i->op == OT_SEL;
+    return i->op == IR_PHI ? compared->followed_at[v] != 0
+                           : !op_is_always(i->guard) || i->op == IR_COPY || i->op == OT_MOV ||
+                                 i->op == OT_SEL || (compared->counts && i->op == OT_IADD3);
 }
 
 /* Do lanes, or their visits, differ in what is known of the predicate? */

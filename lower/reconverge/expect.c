@@ -666,7 +666,7 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
             expect->counts[reconv->order.order[k]] =
                 lower_branch_counts(reconv->f, (BlockId){reconv->order.order[k]});
     expect->nwarps = is_measured(expect) ? MEASURED_WARPS : WARPS;
-    expect->compared = reconv_find_compared(reconv, divergent);
+    expect->compared = reconv_find_compared(reconv, divergent, expect->nwarps == MEASURED_WARPS);
     expect->copies = reconv_expected_copies(reconv, dom);
     weigh_blocks(expect);
     expect->b_weight = weight_of_joins(expect);

@@ -143,7 +143,7 @@ bool reconv_may_wait_on_way(const Retries *retries, uint32_t block, uint32_t by)
 /* ---- values that several branches compare with numbers (lower/reconverge/compared.c) ---- */
 typedef struct Compared Compared;
 /* divergent: [block] */
-Compared *reconv_find_compared(Reconv *reconv, const bool *divergent);
+Compared *reconv_find_compared(Reconv *reconv, const bool *divergent, bool counts);
 /* A lane's way begins, and goes along an edge: what phis choose by it is known then. lane: those of
  * the next warp follow; visits: [block] how often the lane came to it so far */
 void reconv_compared_start(Compared *compared);

@@ -3,6 +3,7 @@
  * evaluator) and by the programs of tests/lower/predicate.
  * SPDX-License-Identifier: MIT */
 #include "lower/passes.h"
+#include "lower/profile.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -385,7 +386,35 @@ static void test_texts(void **state) {
     assert_false(ir_predicate_mode("often", &m));
 }
 
+/* `if (a && b)`: of ten warps four part at a, five go past b together; one goes on, and of those five and the
+ * lanes of the four that come to b two parts of five go back together. */
+static void test_joined_odds(void **state) {
+    (void)state;
+    Arena arena = {0};
+    Function f = {.arena = &arena};
+    PtxWay at_a[2] = {{.lanes = 60, .together = 1, .apart = 40}, {.lanes = 240, .together = 5, .apart = 90}},
+           at_b[2] = {{.lanes = 44, .together = 2, .apart = 4}, {.lanes = 16, .together = 1, .apart = 6}};
+    PtxBranch a = {.nways = 2, .ways = at_a, .warps = 10, .divergent = 4},
+              b = {.nways = 2, .ways = at_b, .warps = 5, .divergent = 2};
+    const PtxBranch *both = lower_joined_odds(&f, &a, 0, &b, 1);
+    assert_int_equal(both->warps, 10);
+    assert_int_equal(both->ways[0].lanes, 16);
+    assert_int_equal(both->ways[1].lanes, 240 + 44);
+    assert_int_equal(both->ways[0].together, 0);
+    assert_int_equal(both->ways[1].together, 5 + (1 + 4) * 2 / 5);
+    assert_int_equal(both->divergent, 10 - 7);
+    assert_int_equal(both->ways[0].apart, 16);
+    const PtxBranch *moved = lower_moved_odds(&f, &a, 1);
+    assert_int_equal(moved->ways[0].lanes, 240);
+    assert_int_equal(moved->divergent, 4);
+    assert_null(lower_joined_odds(&f, &a, 0, NULL, 1)); /* lanes come there, and nothing was counted */
+    at_a[0].lanes = 0;
+    assert_int_equal(lower_joined_odds(&f, &a, 0, NULL, 1)->ways[1].lanes, 240);
+    arena_free(&arena);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_texts)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_texts),
+                                       cmocka_unit_test(test_joined_odds)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,6 +76,62 @@ run 0 '' run --launch two.json --profile both.json
 grep -q '"warps":	4' both.json || { fail "four warps"; cat both.json; }
 grep -q '"divergent":	2' both.json || fail "two of them part"
 
+# Two loops with one header: the inner one skips, the outer one has six rounds in every lane. How often lanes leave it is
+# counted in rounds of both; that its counter decides this must be seen.
+cat >six.ptx <<'P'
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p, .param .u64 q)
+{
+  .reg .u64 %rd<8>;
+  .reg .u32 %r<20>;
+  .reg .pred %q<3>;
+  ld.param.u64 %rd1, [p];
+  ld.param.u64 %rd2, [q];
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, 0;
+  mov.u32 %r3, 0;
+  mov.u32 %r4, %r1;
+again:
+  and.b32 %r5, %r4, 255;
+  mul.wide.u32 %rd3, %r5, 4;
+  add.u64 %rd4, %rd1, %rd3;
+  ld.global.u32 %r6, [%rd4];
+  add.u32 %r4, %r4, 1;
+  and.b32 %r7, %r6, 31;
+  setp.gt.u32 %q1, %r7, 24;
+  @%q1 bra again;
+  mov.u32 %r8, %r6;
+work:
+  shr.u32 %r9, %r8, 3;
+  xor.b32 %r3, %r3, %r9;
+  mul.lo.u32 %r3, %r3, 77;
+  shr.u32 %r10, %r3, 7;
+  add.u32 %r3, %r3, %r10;
+  mul.lo.u32 %r3, %r3, %r8;
+  xor.b32 %r3, %r3, %r4;
+  shr.u32 %r8, %r8, 7;
+  setp.ne.u32 %q1, %r8, 0;
+  @%q1 bra work;
+  add.u32 %r2, %r2, 1;
+  setp.lt.u32 %q2, %r2, 6;
+  @%q2 bra again;
+  mul.wide.u32 %rd5, %r1, 4;
+  add.u64 %rd6, %rd2, %rd5;
+  st.global.u32 [%rd6], %r3;
+  ret;
+}
+P
+six="--block 256,1,1 --arg buf:u32[256]=random:1 --arg out:c:u32[256]"
+warps() { sed -n 's/.*"warp_instructions":[^0-9]*\([0-9]*\).*/\1/p' "$1"; }
+run 0 '' run six.ptx --profile six.json $six
+run 0 '' compile six.ptx -t sm_80 -o six.cubin
+run 0 '' compile six.ptx -t sm_80 --profile six.json -o counted.cubin
+"$heddle" run six.cubin $six --stats --json >six.out
+"$heddle" run counted.cubin $six --stats --json >counted.out
+[ "$(warps counted.out)" -le "$(warps six.out)" ] || fail "counts of six rounds: $(warps six.out), $(warps counted.out)"
+
 # Code of a profile is right, in every mode.
 "$heddle" run k.ptx $(launch 1) --save c=right.bin >/dev/null || fail "no result"
 for mode in ipdom frontier auto; do

@@ -75,7 +75,7 @@ static void make(Made *made, const char *target) {
     made->ir->const_bytes = 16;
     Function *f = ir_function_new(made->ir, str_intern_z(&made->strings, "k"), true);
     f->ptx = &made->ptx->funcs[ptx_find_func(made->ptx, "k") - 1];
-    VEC_ADD(f->arena, &f->locs, ((Loc){1, f->ptx->insns[0].loc, 0}));
+    VEC_ADD(f->arena, &f->locs, ((Loc){.ptx_insn = 1, .src = f->ptx->insns[0].loc}));
     made->f = (CodeFunc){.name = f->name,
                          .ir = f,
                          .is_entry = true,
