@@ -725,10 +725,11 @@ static void late_joins(Checker *checker) {
         uint32_t sync = bsync_in(checker, join, 0xffff);
         if (sync == NONE || region_of(checker, &walk, k, join, checker->pend[last], sync, &bssy))
             continue;
-        if (bssy != NONE)
-            check_report(checker, CR_R04, sync, last,
-                         "only lanes of one side of the branch at %s have joined BSYNC B%u (at %s)",
-                         check_at(checker, last), bin_barrier(&flow->insts[sync]), check_at(checker, bssy));
+        if (bssy != NONE) /* natively no compiler writes it, and uniform instructions stand behind a BSYNC */
+            check_report_as(checker, checker->native ? SEV_ERROR : check_rule(CR_R04)->severity, CR_R04, sync,
+                            last, "only lanes of one side of the branch at %s have joined BSYNC B%u (at %s)",
+                            check_at(checker, last), bin_barrier(&flow->insts[sync]),
+                            check_at(checker, bssy));
     }
     arena_release(&checker->a, mark);
 }

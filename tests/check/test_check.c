@@ -741,6 +741,25 @@ static void test_many_saves(void **state) {
     }
 }
 
+/* Lanes that join late are slow on bru1; natively compilers do not write that. */
+static void test_late_joins(void **state) {
+    (void)state;
+    for (unsigned native = 0; native < 2; native++) {
+        char text[600];
+        snprintf(text, sizeof text,
+                 ".target %s\n.entry k\n  S2R R0, SR_LANEID ;\n  ISETP.LT.AND P0, PT, R0, 0x4, PT ;\n"
+                 "  @P0 BRA `(join) ;\n  BSSY B0, `(out) ;\n  NOP ;\njoin:\n  BSYNC B0 ;\nout:\n"
+                 "  STG.E [R2], R0 ;\n  EXIT ;\n",
+                 native ? "sm_90" : "bru1");
+        Checked c = check_text(text, &(BinCheckOptions){.no_hazards = true});
+        assert_true(breaks(&c, CR_R04));
+        for (uint32_t k = 0; k < c.r.n; k++)
+            if (c.r.findings[k].rule == CR_R04)
+                assert_int_equal(c.r.findings[k].severity, native ? SEV_ERROR : SEV_WARNING);
+        release(&c);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_examples),      cmocka_unit_test(test_files),
@@ -754,6 +773,6 @@ int main(void) {
         cmocka_unit_test(test_path),          cmocka_unit_test(test_ways_meet),
         cmocka_unit_test(test_mask_severity), cmocka_unit_test(test_rows_of_warps),
         cmocka_unit_test(test_distances),     cmocka_unit_test(test_zero_yields),
-        cmocka_unit_test(test_many_saves)};
+        cmocka_unit_test(test_many_saves),    cmocka_unit_test(test_late_joins)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,7 @@ typedef struct {
     Term **seen, *known; /* as in Edge; what holds whenever the place is come to */
     uint8_t *seen_level, *says;
     bool reached, dirty, stuck;
-    bool shared_is_watched;     /* see Prover */
+    unsigned watched;           /* see Prover */
     bool stale;                 /* what arrives has changed since the relation was made of it */
     uint32_t restarts;          /* of what stands below */
     bool *pass_ptx, *pass_mach; /* cut points that this region does not stop at */

@@ -82,7 +82,7 @@ static void note_mask(Core *core, uint32_t statement) {
 void prove_masks_note(Core *core, const Cut *cut) {
     Prover *prover = &core->p;
     const Run *ptx = &cut->ptx_run, *machine = &cut->mach_run;
-    for (uint32_t k = 0; k < machine->accesses.n && cut->shared_is_watched; k++)
+    for (uint32_t k = 0; k < machine->accesses.n && cut->watched >> MEM_SHARED & 1; k++)
         if (machine->accesses.at[k].space == MEM_SHARED && !machine->accesses.at[k].store)
             VEC_ADD(&core->masks->arena, &core->masks->watching, machine->accesses.at[k].at);
     for (uint32_t k = 0; k < ptx->syncs.n; k++) {

@@ -53,7 +53,7 @@ void prove_core_run_once(Core *core, Cut *cut) {
                     (prover->nblocks > prover->ff->nblocks ? prover->nblocks : prover->ff->nblocks) + 1);
     for (uint32_t b = 0; b < prover->nblocks; b++)
         stop[b] = core->ptx_stop[b] && !cut->pass_ptx[b];
-    prover->shared_is_watched = cut->shared_is_watched = prove_ptx_watches_shared(prover, cut->ptx, stop);
+    prover->watched = cut->watched = prove_ptx_watched(prover, cut->ptx, stop);
     /* the machine first: the PTX leaves choices, and what the machine took is noted
      * (check/prove/lane/idiom.c) */
     for (uint32_t b = 0; b < prover->ff->nblocks; b++)

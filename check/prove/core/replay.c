@@ -99,7 +99,7 @@ bool prove_judge_replay(Judge *judge, uint64_t seed) {
     r.e = term_eval_new(&prover->ts, seed);
     prover->watch = watch_inst;
     prover->watch_user = &r;
-    prover->shared_is_watched = cut->shared_is_watched;
+    prover->watched = cut->watched;
     Run again;
     prove_mach_run(prover, cut->mach, cut->lv, cut->mem, stop, &again);
     prover->watch = NULL;

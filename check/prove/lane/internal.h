@@ -133,9 +133,11 @@ typedef struct Prover {
     TermList estimates, fused, products;
     uint32_t nuf;     /* uninterpreted functions made so far */
     uint8_t *assumed; /* by statement: bits of ProveAssumed that its execution noted */
-    /* The region has a load or store of shared memory that is volatile or stronger: of several that find or
-     * leave the same, each counts. No instruction says that it is one, so all of the region are events. */
-    bool shared_is_watched;
+    /* Bits of MEM_GLOBAL and MEM_SHARED: the PTX of the region has a load or store there that is volatile or
+     * stronger. Of several that find or leave the same, each counts. In shared memory no instruction says
+     * that it is one, so all of the region are events; in global memory none is where the PTX has none: an
+     * access that is stronger than the PTX asks for (ld.ca, st.cg) is as good as a weak one. */
+    unsigned watched;
     Given given[128]; /* of a launch: no variables */
     uint32_t ngiven;
     /* behind every machine instruction that is no control flow: locations before and after, and two words of
@@ -218,7 +220,7 @@ void prove_ptx_live(Prover *prover); /* part of it */
 bool prove_ptx_wanted(const Prover *prover, uint32_t block, uint32_t value);
 bool prove_ptx_orders_warps(const Prover *prover); /* a bar.warp.sync is in the function */
 /* Is there a load or store of shared memory that is not weak from this block on, up to where `stop` says? */
-bool prove_ptx_watches_shared(Prover *prover, uint32_t block, const bool *stop);
+unsigned prove_ptx_watched(Prover *prover, uint32_t block, const bool *stop); /* see Prover */
 /* Entries that the jump table at this place would have if the function's long tables lay one after the other;
  * 0: there is none. */
 uint32_t prove_ptx_table_entries(const Prover *prover, uint32_t offset_bytes);

@@ -374,6 +374,13 @@ void mach_note_access(Mach *mach, Term *addr, unsigned bytes, unsigned space, bo
         ((Access){mach->full, t_under(&mach->prover->ts, addr, mach->full), space, bytes, mach->at, store}));
 }
 
+/* An access that is stronger than any of the PTX is one as weak as those. */
+unsigned mach_order(const Mach *mach, unsigned order) {
+    bool strong = order == MemOrder_STRONG_SM || order == MemOrder_STRONG_CTA ||
+                  order == MemOrder_STRONG_GPU || order == MemOrder_STRONG_SYS;
+    return strong && !(mach->prover->watched >> MEM_GLOBAL & 1) ? MemOrder_WEAK : order;
+}
+
 void mach_load(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned order) {
     Prover *prover = mach->prover;
     Terms *ts = &prover->ts;
@@ -394,7 +401,7 @@ void mach_load(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned ord
         mach_note_access(mach, addr, bytes, MEM_READ_ONLY, false);
     Term *word[4] = {NULL};
     if ((order != MemOrder_WEAK && order != MemOrder_CONSTANT) ||
-        (space == MEM_SHARED && prover->shared_is_watched)) {
+        (space == MEM_SHARED && prover->watched >> MEM_SHARED & 1)) {
         Term *what, *arg[1] = {addr};
         mach->mem[space] = t_event(ts, mach->mem[space], mach->full, term_name(ts, "ld.order%u", order),
                                    bytes | space << 8, arg, 1, &what);
@@ -428,7 +435,7 @@ void mach_store(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned or
         return;
     }
     mach_note_access(mach, addr, bytes, space, true);
-    if (order != MemOrder_WEAK || (space == MEM_SHARED && prover->shared_is_watched)) {
+    if (order != MemOrder_WEAK || (space == MEM_SHARED && prover->watched >> MEM_SHARED & 1)) {
         if (bytes < 4)
             arg[1] = t_zext_from(ts, arg[1], 8 * bytes);
         mach->mem[space] = t_event(ts, mach->mem[space], mach->full, term_name(ts, "st.order%u", order),

@@ -68,6 +68,7 @@ bool mach_memory(Mach *mach);  /* loads, stores, atomic operations; false: anoth
 bool mach_matrix(Mach *mach);  /* likewise */
 bool mach_texture(Mach *mach); /* likewise, or not modelled */
 void mach_note_access(Mach *mach, Term *addr, unsigned bytes, unsigned space, bool store);
+unsigned mach_order(const Mach *mach, unsigned order); /* of an access as the proof takes it */
 void mach_load(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned order);
 void mach_store(Mach *mach, unsigned space, Term *addr, unsigned sz, unsigned order);
 Term *mach_event(Mach *mach, unsigned lists, const char *name, Term *const *args, uint32_t n);

@@ -191,13 +191,15 @@ static void load_const(Mach *mach, unsigned sz) {
 bool mach_memory(Mach *mach) {
     switch (mach->in->optype) {
     case OT_LDG:
-        mach_load(mach, MEM_GLOBAL, mach_address(mach, true, 0), MOD(LDG, sz), MOD(LDG, order));
+        mach_load(mach, MEM_GLOBAL, mach_address(mach, true, 0), MOD(LDG, sz),
+                  mach_order(mach, MOD(LDG, order)));
         return true;
     case OT_STG:
-        mach_store(mach, MEM_GLOBAL, mach_address(mach, true, 0), MOD(STG, sz), MOD(STG, order));
+        mach_store(mach, MEM_GLOBAL, mach_address(mach, true, 0), MOD(STG, sz),
+                   mach_order(mach, MOD(STG, order)));
         return true;
-    case OT_LD: generic_load(mach, MOD(LD, sz), MOD(LD, order)); return true;
-    case OT_ST: generic_store(mach, MOD(ST, sz), MOD(ST, order)); return true;
+    case OT_LD: generic_load(mach, MOD(LD, sz), mach_order(mach, MOD(LD, order))); return true;
+    case OT_ST: generic_store(mach, MOD(ST, sz), mach_order(mach, MOD(ST, order))); return true;
     case OT_LDS:
         mach_load(mach, MEM_SHARED, mach_address(mach, false, address_shift(MOD(LDS, stride))), MOD(LDS, sz),
                   MemOrder_WEAK);

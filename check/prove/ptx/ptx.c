@@ -319,23 +319,27 @@ bool prove_ptx_orders_warps(const Prover *prover) {
     return false;
 }
 
-static bool watches_shared(Prover *prover, const PtxInsn *in) {
+static unsigned watched_by(Prover *prover, const PtxInsn *in) {
     Ptx ptx = {.prover = prover, .in = in};
     bool store = in->op == PTX_ST;
-    return (store || in->op == PTX_LD) && pv_order(in) != MemOrder_WEAK &&
-           pv_space(&ptx, pv_operand(&ptx, store ? 0 : 1)) == SP_SHARED;
+    unsigned order = pv_order(in);
+    if ((!store && in->op != PTX_LD) || order == MemOrder_WEAK)
+        return 0;
+    PtxSpace space = pv_space(&ptx, pv_operand(&ptx, store ? 0 : 1));
+    return space == SP_SHARED ? 1u << MEM_SHARED : order != MemOrder_CONSTANT ? 1u << MEM_GLOBAL : 0;
 }
 
-bool prove_ptx_watches_shared(Prover *prover, uint32_t block, const bool *stop) {
+unsigned prove_ptx_watched(Prover *prover, uint32_t block, const bool *stop) {
     ArenaMark mark = arena_mark(&prover->arena);
-    bool *seen = ARENA_ARRAY(&prover->arena, bool, prover->nblocks), found = false;
+    bool *seen = ARENA_ARRAY(&prover->arena, bool, prover->nblocks);
+    unsigned found = 0;
     uint32_t *stack = ARENA_ARRAY(&prover->arena, uint32_t, prover->nblocks + 1), n = 0;
     stack[n++] = block;
     seen[block] = true;
-    while (n && !found) {
+    while (n) {
         const PtxBlock *b = &prover->blocks[stack[--n]];
-        for (uint32_t i = b->first; i < b->end && !found; i++)
-            found = watches_shared(prover, &prover->pf->insns[i]);
+        for (uint32_t i = b->first; i < b->end; i++)
+            found |= watched_by(prover, &prover->pf->insns[i]);
         for (uint32_t k = 0; k < b->nsucc; k++)
             if (!seen[b->succ[k]] && !stop[b->succ[k]]) {
                 seen[b->succ[k]] = true;

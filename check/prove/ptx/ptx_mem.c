@@ -157,7 +157,7 @@ static int list_of(PtxSpace s) {
  * leaves the same. */
 static bool is_event(const Ptx *ptx, int list, unsigned order) {
     return (list == MEM_GLOBAL && order != MemOrder_WEAK && order != MemOrder_CONSTANT) ||
-           (list == MEM_SHARED && ptx->prover->shared_is_watched);
+           (list == MEM_SHARED && ptx->prover->watched >> MEM_SHARED & 1);
 }
 PtxSpace pv_space(const Ptx *ptx,
                   const PtxOperand *operand) { /* a generic access to a symbol is one to its space */

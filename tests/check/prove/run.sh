@@ -610,6 +610,35 @@ for target in bru1 sm_75 sm_90; do
     [ $? = 5 ] && grep -q 'barriers set that it may use' "$dir/out" || fail "print with B2, $target: $(tail -1 "$dir/out")"
 done
 
+# Accesses that are stronger than the PTX's weak ones are as good, in any order; not where the PTX has strong ones, too
+cat > "$dir/strong.ptx" <<'P'
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 in, .param .u64 out)
+{
+    .reg .b32 %r<8>; .reg .b64 %d<4>;
+    ld.param.u64 %d1, [in]; ld.param.u64 %d2, [out]; mov.u32 %r1, %tid.x; mul.wide.u32 %d3, %r1, 16;
+    add.u64 %d1, %d1, %d3; add.u64 %d2, %d2, %d3;
+    ld.global.u32 %r2, [%d1]; ld.global.u32 %r3, [%d1+4]; add.u32 %r4, %r2, %r3; ld.u32 %r5, [%d1+4];
+    add.u32 %r4, %r4, %r5; st.global.u32 [%d2+8], %r4; ret;
+}
+P
+for target in sm_75 sm_80; do
+    sed "s/target sm_80/target $target/; s/ld.global.u32 %r2/ld.volatile.global.u32 %r2/" "$dir/strong.ptx" > "$dir/watched.ptx"
+    sed -i "s/target sm_80/target $target/" "$dir/strong.ptx"
+    swap='/ld.*global.u32 %r2/s/\(ld.*%r2, .%d1.;\) \(ld.*%r3, .%d1+4.;\)/\2 \1/'
+    sed "s/ld\.global/ld.relaxed.gpu.global/g; s/ld\.u32/ld.relaxed.gpu.u32/; s/st\.global/st.relaxed.gpu.global/; $swap" \
+        "$dir/strong.ptx" > "$dir/stronger.ptx"
+    "$heddle" compile -t $target "$dir/stronger.ptx" -o "$dir/stronger.cubin" && "$heddle" disasm "$dir/stronger.cubin" > "$dir/out"
+    [ "$(grep -c STRONG "$dir/out")" = 4 ] && "$heddle" prove --no-map "$dir/strong.ptx" "$dir/stronger.cubin" > "$dir/out" ||
+        fail "stronger accesses, $target: $(tail -1 "$dir/out")"
+    "$heddle" prove --no-map "$dir/watched.ptx" "$dir/stronger.cubin" > "$dir/out"
+    [ $? = 5 ] || fail "stronger accesses beside a volatile one, $target: $(tail -1 "$dir/out")"
+    "$heddle" compile -t $target "$dir/strong.ptx" -o "$dir/weak.cubin" && "$heddle" prove --no-map "$dir/stronger.ptx" "$dir/weak.cubin" > "$dir/out"
+    [ $? = 5 ] || fail "weaker accesses, $target: $(tail -1 "$dir/out")"
+done
+
 "$heddle" prove "$samples/guards.ptx" --json > "$dir/out" && grep -q '"proved"' "$dir/out" || fail "--json"
 "$heddle" prove "$samples/guards.ptx" --kernel none > "$dir/out" 2>&1
 [ $? = 1 ] || fail "an unknown kernel"

@@ -100,6 +100,7 @@ static void drop(World *world) {
 static bool run_word(World *world, unsigned func, Run *run) {
     Prover *prover = &world->prover;
     prover->func = func;
+    prover->watched = 1u << MEM_GLOBAL; /* by some PTX: orders are told apart */
     prover->bf = &world->binary.funcs[func];
     prover->ff = &world->flow->funcs[func];
     for (uint32_t k = 0; k < prover->ff->nblocks; k++)
