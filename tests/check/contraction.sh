@@ -64,6 +64,13 @@ module binary.ptx "$cleared mul.rn.f32 %p, %f, %g; add.rn.f32 %h, %p, %f; fma.rn
 "$heddle" compile binary.ptx --no-map -o binary.cubin || failed=1
 "$heddle" validate ptx.ptx binary.cubin --launch auto >out 2>&1
 [ $? = 5 ] && grep -q "^k: unknown" out || { echo "FAILED: cleared as integers"; head -3 out; failed=1; }
+# numbers that round otherwise, added by atomics in another order
+module ptx.ptx "mul.f32 %p, %f, %g; add.f32 %h, %p, %f; mul.f32 %p, %h, %g; add.f32 %h, %p, %f;"
+module binary.ptx "mul.rn.f32 %p, %f, %g; add.rn.f32 %h, %p, %f; fma.rn.f32 %h, %h, %g, %f;"
+sed -i 's/add.s64 %b, %b, %o;/and.b64 %o, %o, 12; &/; s/st.global.f32/red.global.add.f32/' ptx.ptx binary.ptx
+"$heddle" compile binary.ptx --no-map -o binary.cubin || failed=1
+"$heddle" validate ptx.ptx binary.cubin --launch auto >out 2>&1
+[ $? = 0 ] && grep -q "^k: contraction" out || { echo "FAILED: sums in another order"; head -3 out; failed=1; }
 # neg and abs make some NaN of a NaN (PTX ISA 9.7.3.10 and 11): ptxas makes a sign of a value that is chosen or moved
 nan='sub.rn.f32 %p, %f, %f; div.rn.f32 %p, %p, %p;' flipped='mov.b32 %x, %p; xor.b32 %x, %x, 0x80000000; mov.b32 %h, %x;'
 judge 0 contraction "$nan neg.f32 %h, %p;" "$nan $flipped"

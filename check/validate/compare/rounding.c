@@ -5,9 +5,10 @@
  * these runs is explained. One of a floating-point buffer that has the bits of none may come from a mixture
  * of them (each sum may fuse another product): it is explained if it is no further from the PTX's result than
  * a few times what the runs move it. So where nothing is left to the compiler every bit counts, and a wrong
- * constant or operation, which moves a result further, differs. Steps that each depend on the last may move a
- * result by more than the few runs do: one that is no further away than these move another of its buffer
- * shows nothing. SPDX-License-Identifier: MIT
+ * constant or operation, which moves a result further, differs. Where atomics add floating-point numbers some
+ * runs take another order of threads: a sum is of numbers that rounded otherwise, and rounds otherwise
+ * itself. Steps that each depend on the last may move a result by more than the few runs do: one that is no
+ * further away than these move another of its buffer shows nothing. SPDX-License-Identifier: MIT
  */
 #include "check/validate/compare/rounding.h"
 #include "check/validate/compare/diff.h"
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RUNS = 9, SPREAD_FACTOR = 4 };
+enum { MOST_RUNS = 11, SPREAD_FACTOR = 4 };
 static const double SMALL = 0x1p-10; /* by the number itself: what steps make of a rounding */
 
 bool rounding_parse(const char *text, DiffTolerance *out) {
@@ -176,14 +177,13 @@ static bool all_accepted(Rounding *rounding, Accept *accept) {
 
 /* ---- other compilers ---- */
 
-static void run_as(Rounding *rounding, uint8_t fuse, PtxApprox approx, bool sign_alone) {
+/* In the order of the PTX's run, unless `options` say another one. */
+static void run_as(Rounding *rounding, PtxRunOptions options) {
     const RoundingQuestion *q = rounding->question;
     Diags quiet = {0};
-    PtxRunOptions options = {.seed = q->options ? q->options->seed : 0,
-                             .budget = q->options ? q->options->budget : 0,
-                             .fuse = fuse,
-                             .approx = (uint8_t)approx,
-                             .sign_alone = sign_alone};
+    if (q->options && !options.seed && !options.lockstep)
+        options.seed = q->options->seed;
+    options.budget = q->options ? q->options->budget : 0;
     PtxRunResult result = {0};
     SimMemory *memory = simmem_clone(q->before);
     if (memory && diff_run_ptx(q->plan, q->launch, q->module, memory, &options, &result, &quiet) &&
@@ -204,14 +204,19 @@ static const char *latitude_text(unsigned latitude) {
 static void run_all(Rounding *rounding, unsigned latitude) {
     bool fuse = latitude & PTX_LATITUDE_FUSE, approx = latitude & PTX_LATITUDE_APPROX;
     for (uint8_t way = approx ? 0 : 1; way <= (fuse ? 2 : 0); way++)
-        run_as(rounding, way, PTX_APPROX_STEPS, false);
+        run_as(rounding, (PtxRunOptions){.fuse = way, .approx = PTX_APPROX_STEPS});
     for (PtxApprox end = PTX_APPROX_UP; approx && end <= PTX_APPROX_MIXED; end++) {
-        run_as(rounding, 0, end, false);
+        run_as(rounding, (PtxRunOptions){.approx = (uint8_t)end});
         if (fuse && end != PTX_APPROX_MIXED)
-            run_as(rounding, 1, end, false);
+            run_as(rounding, (PtxRunOptions){.fuse = 1, .approx = (uint8_t)end});
     }
     if (latitude & PTX_LATITUDE_SIGN)
-        run_as(rounding, 0, PTX_APPROX_STEPS, true);
+        run_as(rounding, (PtxRunOptions){.sign_alone = true, .approx = PTX_APPROX_STEPS});
+    for (uint8_t way = 1; fuse && rounding->question->sums && way <= 2; way++)
+        run_as(rounding, (PtxRunOptions){.fuse = way,
+                                         .approx = PTX_APPROX_STEPS,
+                                         .lockstep = way == 1,
+                                         .seed = way == 1 ? 0 : way});
 }
 
 Verdict rounding_verdict(const RoundingQuestion *question, char note[ROUNDING_NOTE_BYTES]) {

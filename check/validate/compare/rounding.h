@@ -26,6 +26,7 @@ typedef struct {
     const SimMemory *before;        /* of the PTX side */
     const SimMemory *ptx, *machine; /* which differ */
     const bool *skip;               /* by allocation of `ptx`: not compared; or NULL */
+    bool sums;                      /* atomics add floating-point numbers, in whatever order */
 } RoundingQuestion;
 
 enum { ROUNDING_NOTE_BYTES = 200 };

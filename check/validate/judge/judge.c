@@ -8,6 +8,7 @@
 #include "check/validate/compare/moments.h"
 #include "check/validate/judge/open.h"
 #include "check/validate/judge/orders.h"
+#include "check/validate/judge/sums.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,7 +146,8 @@ static Verdict judge_rounding(Judge *judge, const PlanLaunch *launch) {
                                  .before = judge->before,
                                  .ptx = judge->ptx,
                                  .machine = judge->machine,
-                                 .skip = judge->skip};
+                                 .skip = judge->skip,
+                                 .sums = judge_sums_occur(judge->m)};
     Verdict verdict = rounding_verdict(&question, text);
     if (text[0] && judge->j->verdict < verdict)
         note(judge->j, "%s", text);
