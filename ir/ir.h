@@ -120,10 +120,10 @@ typedef struct {       /* one SSA value */
     bool uniform;      /* same in all valid lanes of the warp: set by uniformity analysis */
 } Value;
 
-typedef struct {       /* position in the source */
-    uint32_t ptx_insn; /* PTX statement index + 1 in the function, 0 = made by the compiler */
-    SrcLoc src;        /* in the PTX text */
-    uint32_t line;     /* `.loc`: index + 1 into PtxFunc.lines */
+typedef struct {                  /* position in the source */
+    uint32_t ptx_insn;            /* PTX statement index + 1 in the function, 0 = made by the compiler */
+    SrcLoc src;                   /* in the PTX text */
+    uint32_t line;                /* `.loc`: index + 1 into PtxFunc.lines */
     const struct PtxBranch *odds; /* of a branch that was rewritten (lower/profile.h), or NULL */
 } Loc;
 

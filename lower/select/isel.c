@@ -391,7 +391,8 @@ static void set_loc(Sel *sel, uint32_t i) {
     const PtxInsn *in = &sel->pf->insns[i];
     bool builtin = sel->l->fns.at[sel->fn].builtin;
     sel->loc = (LocId){sel->f->locs.n};
-    *VEC_PUSH(sel->f->arena, &sel->f->locs) = builtin ? (Loc){0} : (Loc){.ptx_insn = i + 1, .src = in->loc, .line = in->line};
+    *VEC_PUSH(sel->f->arena, &sel->f->locs) =
+        builtin ? (Loc){0} : (Loc){.ptx_insn = i + 1, .src = in->loc, .line = in->line};
     sel->in = in;
     sel->reported = false;
     sel->d->place = ptx_place(sel->ptx, sel->pf, in);
