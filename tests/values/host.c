@@ -277,8 +277,8 @@ static S128 extend(bool is_signed, unsigned bits, u64 a) {
 
 u64 int_divide(bool is_signed, unsigned bits, bool remainder, u64 a, u64 b) {
     S128 x = extend(is_signed, bits, a), y = extend(is_signed, bits, b);
-    if (!y)
-        return remainder ? a : UINT64_MAX;
+    if (!y) /* as ptxas has it: docs/numerics.md */
+        return UINT64_MAX;
     return (u64)(remainder ? x % y : x / y);
 }
 
