@@ -1,6 +1,7 @@
 /* The compiling engine: compiles regions that are hot, and keeps them for later launches of the same code.
  * SPDX-License-Identifier: MIT */
 #include "base/scope.h"
+#include "sim/jit/body.h"
 #include "sim/jit/compiler.h"
 #include "sim/jit/stencil.h"
 #include <pthread.h>
@@ -34,9 +35,9 @@ enum { BUSY_FACTOR = 10, BUSY_LEAST = 100000000, SHORT_REGION = 64 };
  * more of them. A run of less than a few milliseconds leaves nothing. */
 enum { AGAIN_SHARE = 3, LEAST_LEFT = 5000000 };
 /* Where stencils have 32 vectors, LLVM's code is the faster one in regions of few rows, which it keeps in
- * them from block to block, and few calls (measured: 1.0 to 1.5 times; 0.7 with 85 rows, 0.9 with two
- * accesses to memory in five instructions). */
-enum { MOST_ROWS_KEPT = 48, LEAST_FOR_A_CALL = 4 };
+ * them from block to block, and few calls and accesses to memory (measured: 1.0 to 1.5 times; 0.7 with 85
+ * rows, 0.8 where half of the instructions access memory). */
+enum { MOST_ROWS_KEPT = 48, LEAST_FOR_AN_ACCESS = 4 };
 
 enum { QUICK_INSTS = 64 };
 enum { COPIED = 2, SHARED = 4 }; /* in a key: no code of LLVM's, quick or not; Region.shared */
@@ -451,7 +452,7 @@ static bool ask_for_code(MachineJit *engine, Run *run, const Region *region, con
 /* May LLVM's code of the region be faster than its stencils? */
 static bool gains_over_stencils(const Run *run, const Region *region) {
     bool named[ROW_COUNT] = {false};
-    uint32_t rows = 0, calls = 0;
+    uint32_t rows = 0, accesses = 0;
     if (!region->loops && region->ninsts < SHORT_REGION)
         return false;
     if (stencil_set(run->level->name)->vectors < 32)
@@ -460,13 +461,13 @@ static bool gains_over_stencils(const Run *run, const Region *region) {
         for (uint32_t k = 0; k < region->blocks[i].n; k++) {
             uint32_t pc = region->blocks[i].pc + k;
             RegionOperands operands = region_operands(run, pc);
-            calls += emit_calls_handler(run, region, pc);
+            accesses += emit_calls_handler(run, region, pc) || body_access_is_built(region_known(run, pc));
             for (unsigned row = 0; row < ROW_COUNT; row++)
                 named[row] |= operands.rows[row];
         }
     for (unsigned row = 0; row < ROW_COUNT; row++)
         rows += named[row];
-    return rows <= MOST_ROWS_KEPT && calls * LEAST_FOR_A_CALL <= region->ninsts;
+    return rows <= MOST_ROWS_KEPT && accesses * LEAST_FOR_AN_ACCESS <= region->ninsts;
 }
 
 /* Loops of a copied region that begins outside of them: has one of them code of LLVM's, as a run that came
