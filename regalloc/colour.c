@@ -164,28 +164,36 @@ static void note_results(Colour *colour, InstId id, uint32_t copy_of) {
         }
 }
 
+/* Where the vector that these results are has been given a place; RA_NO_REG: nowhere. */
+static unsigned base_of_results(const Colour *colour, Operand results) {
+    if (!colour->tuples.n)
+        return RA_NO_REG;
+    Tuple t = ra_tuple_of(colour, results);
+    for (unsigned k = 0; k < colour->tuples.n; k++) {
+        const Tuple *tuple = &colour->tuples.at[k];
+        if (tuple->after && !tuple->before && tuple->count == results.count &&
+            memcmp(tuple->value, t.value, sizeof t.value) == 0)
+            return tuple->base;
+    }
+    return RA_NO_REG;
+}
+
 static bool place_results(Colour *colour, Inst *i, const uint16_t *tied_reg) {
     Function *f = colour->f;
     for (unsigned pass = 0; pass < 2; pass++) /* those with a place first */
         FOR_DSTS(f, i, o) {
-            if (o->kind != OPK_VAL)
-                continue;
-            Tuple t = ra_tuple_of(colour, *o);
-            unsigned base = tied_reg[AT(o)];
-            for (unsigned m = 0; m < colour->tuples.n && base == RA_NO_REG; m++)
-                if (colour->tuples.at[m].after && !colour->tuples.at[m].before &&
-                    colour->tuples.at[m].count == o->count &&
-                    memcmp(colour->tuples.at[m].value, t.value, sizeof t.value) == 0)
-                    base = colour->tuples.at[m].base;
+            ValId v[IR_MOST_VECTOR];
+            unsigned n = ra_values(f, *o, v), base = tied_reg[AT(o)];
+            if (n && base == RA_NO_REG)
+                base = base_of_results(colour, *o);
             if ((base != RA_NO_REG) != (pass == 0))
                 continue;
-            for (unsigned m = 0; m < o->count; m++) {
-                uint32_t v = t.value[m];
-                if (!v)
+            for (unsigned m = 0; m < n; m++) {
+                if (!v[m].i)
                     continue;
                 if (base != RA_NO_REG)
-                    ra_occupy(colour, v, base + m);
-                else if (!place_value(colour, v, i))
+                    ra_occupy(colour, v[m].i, base + m);
+                else if (!place_value(colour, v[m].i, i))
                     return false;
             }
         }

@@ -188,19 +188,25 @@ static void count_live(const Function *f, const RaSet *live, unsigned n[RF_COUNT
         n[f->values.at[live->at[k]].file]++;
 }
 
-/* Change the counts as `o`'s values enter or leave `live`. */
-static void count_values(const Function *f, Operand o, Bitset *live, unsigned n[RF_COUNT], bool add) {
-    ValId v[IR_MOST_VECTOR];
-    for (unsigned c = 0, k = ra_values(f, o, v); c < k; c++) {
-        if (!v[c].i || bs_has(live, v[c].i) == add)
+/* Change the counts, and what they are at most, as `o`'s values enter or leave `live`. */
+static void enter_values(const Function *f, Operand o, Bitset *live, unsigned now[RF_COUNT],
+                         unsigned max[RF_COUNT]) {
+    for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
+        uint32_t v = ir_operand_value(f, o, c).i;
+        if (!v || bs_has(live, v))
             continue;
-        if (add) {
-            bs_add(live, v[c].i);
-            n[f->values.at[v[c].i].file]++;
-        } else {
-            bs_del(live, v[c].i);
-            n[f->values.at[v[c].i].file]--;
-        }
+        bs_add(live, v);
+        unsigned file = f->values.at[v].file, n = ++now[file];
+        max[file] = n > max[file] ? n : max[file];
+    }
+}
+static void leave_values(const Function *f, Operand o, Bitset *live, unsigned now[RF_COUNT]) {
+    for (unsigned c = 0; o.kind == OPK_VAL && c < o.count; c++) {
+        uint32_t v = ir_operand_value(f, o, c).i;
+        if (!v || !bs_has(live, v))
+            continue;
+        bs_del(live, v);
+        now[f->values.at[v].file]--;
     }
 }
 
@@ -223,17 +229,14 @@ static void block_pressure(Function *f, const RaLive *ra_live, BlockId b, Bitset
             break; /* phi results are live together: counted at the instruction behind them */
         /* a dead result needs a register too */
         FOR_DSTS(f, i, dst)
-            count_values(f, *dst, live, now, true);
-        raise(max, now);
+            enter_values(f, *dst, live, now, max);
         FOR_DSTS(f, i, dst)
-            count_values(f, *dst, live, now, false);
+            leave_values(f, *dst, live, now);
         FOR_READS(f, i, read)
-            count_values(f, *read, live, now, true);
-        raise(max, now);
+            enter_values(f, *read, live, now, max);
     }
     FOR_PHIS(f, b, i)
-        count_values(f, *ir_dst(f, i, 0), live, now, true);
-    raise(max, now);
+        enter_values(f, *ir_dst(f, i, 0), live, now, max);
 }
 
 void ra_max_pressure(Function *f, const RaCfg *cfg, const RaLive *l, unsigned max[RF_COUNT]) {

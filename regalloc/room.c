@@ -245,10 +245,13 @@ static void collect_tuples(Colour *colour, const Inst *i) {
     FOR_DSTS(f, i, o) {
         if (o->kind != OPK_VAL)
             continue;
-        Tuple t = ra_tuple_of(colour, *o);
+        ValId v[IR_MOST_VECTOR];
         bool fixed = false;
-        for (unsigned m = 0; m < o->count; m++)
-            fixed |= t.value[m] && f->values.at[t.value[m]].fixed_reg >= 0;
+        for (unsigned m = 0, n = ra_values(f, *o, v); m < n; m++)
+            fixed |= v[m].i && f->values.at[v[m].i].fixed_reg >= 0;
+        if (o->count == 1 && !fixed)
+            continue;
+        Tuple t = ra_tuple_of(colour, *o);
         Operand tied = i->flags & IF_TIED ? *ir_tied(f, i, AT(o)) : (Operand){0};
         if (tied.kind == OPK_VAL && (o->count > 1 || fixed)) {
             Tuple old = ra_tuple_of(colour, tied);

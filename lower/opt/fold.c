@@ -506,7 +506,7 @@ static Operand as_constant_words(const Fold *fold, const Inst *i, unsigned k, Op
     const OpTraits *traits = isa_traits(i->op);
     bool zero = traits->zero == ISA_ZERO_RZ && (o.count == 2 || traits->effects == ISA_EFFECT_WRITE);
     Operand w[4] = {0};
-    if (o.mods || o.file != RF_R || is_address(i, k))
+    if (o.kind != OPK_VAL || (o.count != 2 && o.count != 4) || o.mods || o.file != RF_R || is_address(i, k))
         return w[0];
     for (unsigned c = 0; c < o.count; c++) {
         w[c] = fold->known[same_as(fold, ir_operand_value(fold->f, o, c).i)];
@@ -524,15 +524,15 @@ static Operand as_constant_words(const Fold *fold, const Inst *i, unsigned k, Op
 static void fold_operands(Fold *fold, InstId id) {
     Inst *i = ir_inst(fold->f, id);
     unsigned n = ir_is_pseudo(i->op) || i->op == OT_MOV || is_jump(i->op) ? 0 : isa_num_src(i->op);
-    MachInst m = n ? opt_mach(fold->f, i) : (MachInst){0};
+    MachInst m = {.optype = OT_NONE}; /* made when a constant is found, which is seldom */
     for (unsigned k = 0; k < n; k++) {
         Operand o = *ir_src(fold->f, i, k);
-        unsigned regs = isa_src_regs(fold->f->module->target, &m, k);
-        bool words = o.kind == OPK_VAL && o.count == regs && (regs == 2 || regs == 4);
-        if (!words && (!opt_scalar(o) || regs > 1))
+        Operand c = opt_scalar(o) ? as_constant(fold, i, o) : as_constant_words(fold, i, k, o);
+        if (c.kind == OPK_NONE)
             continue;
-        Operand c = words ? as_constant_words(fold, i, k, o) : as_constant(fold, i, o);
-        if (c.kind != OPK_NONE && !try_operand(fold, id, k, c) && o.file == RF_R)
+        m = m.optype == OT_NONE ? opt_mach(fold->f, i) : m;
+        unsigned regs = isa_src_regs(fold->f->module->target, &m, k);
+        if ((regs == o.count || (!regs && o.count == 1)) && !try_operand(fold, id, k, c) && o.file == RF_R)
             try_swapped(fold, id, k, c);
     }
     /* an EXIT in the middle of a block keeps its guard */

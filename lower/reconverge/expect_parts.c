@@ -2,7 +2,6 @@
  * has not ended comes to, once: a post-dominator of the entry outside of all loops. With irreducible loops
  * there is one part. SPDX-License-Identifier: MIT */
 #include "lower/reconverge/expect.h"
-#include <string.h>
 
 enum { MOST_PARTS = 512 };
 
@@ -52,12 +51,15 @@ static void find_parts_of_blocks(Expect *expect) {
     }
 }
 
-/* Notes where parts begin, and how often the lane comes to each block. */
-static void follow_way(Expect *expect, unsigned warp, uint32_t lane, uint32_t *visits) {
+/* Notes where parts begin, and how often the lane comes to each block; returns how many blocks it comes to,
+ * which are on the stack. */
+static uint32_t follow_way(Expect *expect, unsigned warp, uint32_t lane, uint32_t *visits) {
     const Graph *graph = &expect->reconv->g;
     const uint32_t *next = expect->way[warp][lane].edges;
+    uint32_t came = 0;
     for (uint32_t b = expect->reconv->f->entry.i; b;) {
-        visits[b]++;
+        if (!visits[b]++)
+            expect->reconv->stack[came++] = b;
         if (expect->part_at[b]) {
             PartStart *start = &expect->starts[warp * expect->nparts + expect->part_at[b] - 1];
             start->lanes |= 1u << lane;
@@ -66,6 +68,7 @@ static void follow_way(Expect *expect, unsigned warp, uint32_t lane, uint32_t *v
         uint32_t slot = expect->ends_way[b] ? NOWHERE : slots_of(graph, b) == 1 ? 0 : *next++;
         b = slot == NOWHERE ? 0 : graph->succ[graph->succ_at[b] + slot];
     }
+    return came;
 }
 
 /* A block is issued at least as often as one lane comes there. */
@@ -76,10 +79,12 @@ static void follow_warp(Expect *expect, unsigned warp) {
     visits = ARENA_ARRAY(a, uint32_t, n);
     most = ARENA_ARRAY(a, uint32_t, n);
     for (uint32_t lane = 0; lane < LANES; lane++) {
-        memset(visits, 0, n * sizeof *visits);
-        follow_way(expect, warp, lane, visits);
-        for (uint32_t b = 0; b < n; b++)
+        uint32_t came = follow_way(expect, warp, lane, visits);
+        for (uint32_t k = 0; k < came; k++) {
+            uint32_t b = expect->reconv->stack[k];
             most[b] = visits[b] > most[b] ? visits[b] : most[b];
+            visits[b] = 0;
+        }
     }
     for (uint32_t b = 0; b < n; b++)
         expect->least[b] += most[b];
