@@ -57,11 +57,8 @@ bool isa_operand_fits(const IsaRow *row, unsigned slot, const Operand *operand, 
 static bool fixed_mods_fit(const IsaRow *row, const MachInst *in) {
     if (in->mods & ~row->mods_mask) /* a modifier that this opcode lacks is not its default */
         return false;
-    for (unsigned i = 0; i < row->nfields; i++) {
-        const IsaField *field = &isa_fields[row->field0 + i];
-        if (field->kind == FK_MODFIXED && isa_mod_get(row, field->index, in->mods) != field->def)
-            return false;
-    }
+    if ((in->mods & row->fixed_mask) != row->fixed_mods)
+        return false;
     return !row->select || isa_cond(row->select, row, in);
 }
 

@@ -139,7 +139,8 @@ typedef struct {
     uint16_t field0, nfields;
     uint16_t syntax, select; /* select: condition index + 1 or 0 */
     uint16_t alias0, nalias, except0, nexcept;
-    uint32_t mods_mask; /* modifiers that this opcode has; the others must be their default */
+    uint32_t mods_mask;              /* modifiers that this opcode has; the others must be their default */
+    uint32_t fixed_mask, fixed_mods; /* modifiers (FK_MODFIXED) that have one value in it, and that value */
     uint8_t
         operand_field[SLOT_COUNT]; /* field0 + n - 1 of the slot's value, 0 if the opcode has no such slot */
     uint16_t regs[SLOT_COUNT];

@@ -400,24 +400,37 @@ static void print_slots(FILE *f, const unsigned v[SLOTS]) {
     fputc('}', f);
 }
 
-static uint32_t mods_mask(const Ig *ig, const IgRow *row) {
+typedef struct {
+    uint32_t all, fixed,
+        values; /* bits of modifiers: that the row has; that have one value in it; those values */
+} RowMods;
+
+static RowMods row_mods(const Ig *ig, const IgRow *row) {
     const IgOptype *ig_optype = ig->optypes.at[row->optype];
-    uint64_t mask = 0;
+    RowMods mods = {0};
     for (unsigned i = 0; i < row->fields.n; i++) {
         const IgField *field = &row->fields.at[i];
         int m = (field->kind == FD_FIELD || field->kind == FD_MODFIXED) && !field->as && !field->attr
                     ? ig_mod_index(ig_optype, field->name)
                     : -1;
-        if (m >= 0)
-            mask |= (((uint64_t)1 << ig_optype->mods.at[m].width) - 1) << ig_optype->mods.at[m].lo;
+        if (m < 0)
+            continue;
+        const IgMod *mod = &ig_optype->mods.at[m];
+        uint64_t bits = ((uint64_t)1 << mod->width) - 1;
+        mods.all |= (uint32_t)(bits << mod->lo);
+        if (field->kind != FD_MODFIXED)
+            continue;
+        mods.fixed |= (uint32_t)(bits << mod->lo);
+        mods.values |= (uint32_t)((((uint64_t)field->def.number ^ (uint64_t)mod->def) & bits) << mod->lo);
     }
-    return (uint32_t)mask;
+    return mods;
 }
 
 static bool emit_row(Emit *emit, const IgRow *row) {
     FILE *f = emit->rows_f;
     RowFields rf = {0};
     unsigned regs[SLOTS] = {0}, select, alias0, except0;
+    RowMods mods = row_mods(emit->g, row);
     if (!row_fields(emit, row, &rf) || !row_regs(emit, row, &rf, regs) ||
         !cond_index(emit, row, &row->select, &select) || !row_aliases(emit, row, &alias0) ||
         !row_exceptions(emit, row, &except0))
@@ -428,8 +441,8 @@ static bool emit_row(Emit *emit, const IgRow *row) {
         (unsigned long long)row->value[1], (unsigned long long)row->zero[0], (unsigned long long)row->zero[1],
         row->name, emit->g->optypes.at[row->optype]->name, rf.field0, rf.nfields,
         syntax_index(emit, &row->program), select);
-    fprintf(f, "%u, %u, %u, %u, 0x%xu, ", alias0, row->aliases.n, except0, row->errors.n,
-            mods_mask(emit->g, row));
+    fprintf(f, "%u, %u, %u, %u, 0x%xu, 0x%xu, 0x%xu, ", alias0, row->aliases.n, except0, row->errors.n,
+            mods.all, mods.fixed, mods.values);
     print_slots(f, rf.operand);
     fputs(", ", f);
     print_slots(f, regs);
@@ -502,7 +515,7 @@ static bool emit_target(Emit *emit, unsigned target) {
     }
     first[ig->optypes.n] = ig_target->rows.n;
     if (!ig_target->rows.n)
-        fprintf(f, "    {{0}, {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}},\n");
+        fprintf(f, "    {{0}, {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}},\n");
     fprintf(f, "};\nstatic const uint16_t first_%s[] = {", ig_target->name);
     for (unsigned o = 0; o <= ig->optypes.n; o++)
         fprintf(f, "%u, ", first[o]);
