@@ -134,9 +134,10 @@ typedef struct Prover {
     uint32_t nuf;     /* uninterpreted functions made so far */
     uint8_t *assumed; /* by statement: bits of ProveAssumed that its execution noted */
     /* Bits of MEM_GLOBAL and MEM_SHARED: the PTX of the region has a load or store there that is volatile or
-     * stronger. Of several that find or leave the same, each counts. In shared memory no instruction says
-     * that it is one, so all of the region are events; in global memory none is where the PTX has none: an
-     * access that is stronger than the PTX asks for (ld.ca, st.cg) is as good as a weak one. */
+     * stronger, or an atomic operation. Of several that find or leave the same, each counts. In shared memory
+     * no instruction says that it is one, so all of the region are events; in global memory none is where the
+     * PTX has none: an access that is stronger than the PTX asks for (ld.ca, st.cg) is as good as a weak one.
+     */
     unsigned watched;
     Given given[128]; /* of a launch: no variables */
     uint32_t ngiven;

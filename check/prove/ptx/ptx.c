@@ -323,6 +323,8 @@ static unsigned watched_by(Prover *prover, const PtxInsn *in) {
     Ptx ptx = {.prover = prover, .in = in};
     bool store = in->op == PTX_ST;
     unsigned order = pv_order(in);
+    if (in->op == PTX_ATOM || in->op == PTX_RED) /* perhaps a loop, which begins with a strong load */
+        return 1u << MEM_GLOBAL;
     if ((!store && in->op != PTX_LD) || order == MemOrder_WEAK)
         return 0;
     PtxSpace space = pv_space(&ptx, pv_operand(&ptx, store ? 0 : 1));
