@@ -2,10 +2,12 @@
 # orders.sh HEDDLE DATA DIR: sums whose last bits follow from the order of threads are order-dependent and no difference, also
 # where the machine's order is none of those that are tried; a wrong factor in one of two sums is a difference.
 # SPDX-License-Identifier: MIT
+. "$(dirname "$0")/../part.sh"
 heddle=$1 data=$2
 mkdir -p "$3" && cd "$3" || exit 1
 failed=0
-for target in bru1 sm_75 sm_80 sm_90; do
+pick bru1 sm_75 sm_80 sm_90
+for target in $picked; do
     "$heddle" compile "$data/sums.ptx" -t $target -o sums.cubin || exit 1
     for option in --races --seed=0; do # also where only a difference asks for other orders
         "$heddle" validate "$data/sums.ptx" sums.cubin --launch "$data/sums.json" $option >out
@@ -19,7 +21,8 @@ for target in bru1 sm_75 sm_80 sm_90; do
     done
 done
 # Sums that lanes lose where they execute together.
-for target in bru1 sm_75 sm_80 sm_90; do
+pick bru1 sm_75 sm_80 sm_90
+for target in $picked; do
     for option in --races --seed=0; do
         "$heddle" validate "$data/lost.ptx" -t $target --launch "$data/lost.json" $option >out
         [ $? -eq 0 ] && grep -q '^lost: order-dependent.*that of one of them' out || { echo "FAIL: lost, $target $option"; cat out; failed=1; }
@@ -39,7 +42,8 @@ for option in --races --seed=0; do
     [ $? -eq 4 ] && grep -q '^overflow: differs' out || { echo "FAIL: overflow, $option, a number"; cat out; failed=1; }
 done
 # What only an order gives that is not tried is left open; what no order changes, of the PTX or the binary, is a difference.
-for target in bru1 sm_75 sm_80 sm_90; do
+pick bru1 sm_75 sm_80 sm_90
+for target in $picked; do
     "$heddle" compile "$data/turns.ptx" -t $target -o turns.cubin || exit 1
     sed 's/%r1, 3, 7/%r1, 3, 8/' "$data/turns.ptx" >wrong.ptx && "$heddle" compile wrong.ptx -t $target -o wrong.cubin || exit 1
     for option in --races --seed=0; do
@@ -53,7 +57,8 @@ for target in bru1 sm_75 sm_80 sm_90; do
 done
 # What orders change is something that they make of it: the same entries of a queue, a sum within its rounding. Policies stand for orders
 # of threads that the PTX side does not try.
-for target in bru1 sm_75 sm_80 sm_90; do
+pick bru1 sm_75 sm_80 sm_90
+for target in $picked; do
     "$heddle" compile "$data/shuffled.ptx" -t $target -o shuffled.cubin || exit 1
     for policy in warp-order=ascending warp-order=descending,branch-order=taken; do
         "$heddle" validate "$data/shuffled.ptx" shuffled.cubin --policy $policy --races --launch "$data/shuffled.json" >out
@@ -81,7 +86,8 @@ J
 grep -q ': unknown: .*es: [0-9]* orders of threads give another result; the machine.s is none of them, and another may give it; of an earlier launch: the machine has other sums of the same numbers$' out ||
     { echo "FAIL: notes of several launches"; cat out; failed=1; }
 # A base below its window, brought into it by the displacement: the PTX does what both kinds of code do.
-for target in bru1 sm_75 sm_90; do
+pick bru1 sm_75 sm_90
+for target in $picked; do
     "$heddle" validate "$data/below.ptx" -t $target --launch "$data/below.json" >out
     [ $? -eq 0 ] || { echo "FAIL: below, $target"; cat out; failed=1; }
 done

@@ -31,7 +31,8 @@ cat > "$dir/large.ptx" <<'P'
     add.u32 %r1, %r1, %r2; st.global.u32 [%d], %r1; ret;
 }
 P
-for target in bru1 sm_80 sm_90; do
+pick bru1 sm_80 sm_90
+for target in $picked; do
     "$heddle" prove -t $target "$dir/large.ptx" > "$dir/out" || fail "large parameter, $target: $(tail -1 "$dir/out")"
 done
 
@@ -48,7 +49,8 @@ cat > "$dir/quotients.ptx" <<'P'
     div.rn.f64 %f3, %f1, %f2; st.global.f64 [%d+16], %f3; ret;
 }
 P
-for target in bru1 sm_80 sm_90; do
+pick bru1 sm_80 sm_90
+for target in $picked; do
     "$heddle" prove -t $target --no-launches "$dir/quotients.ptx" > "$dir/out" && grep -q '^__heddle_div_f64: proved under assumptions' "$dir/out" ||
         fail "division of f64, $target: $(tail -1 "$dir/out")"
 done
@@ -104,7 +106,8 @@ Z:  st.global.u32 [%d], %r3; ret;
     st.global.u32 [%d], %r3; ret;
 }
 P
-for target in bru1 sm_75 sm_90; do
+pick bru1 sm_75 sm_90
+for target in $picked; do
     "$heddle" prove -t $target "$dir/tables.ptx" > "$dir/out" || fail "tables of a function, $target: $(tail -1 "$dir/out")"
 done
 # ... and one word of them that leads elsewhere, in the bank of the second kernel alone
@@ -147,7 +150,8 @@ L:  ld.param.u32 %r3, [%d1]; add.u32 %r2, %r2, %r3; add.u64 %d1, %d1, 4; add.u32
     ld.param.u64 %d2, [p]; st.global.u32 [%d2], %r2; ret;
 }
 P
-for target in bru1 sm_80 sm_90; do
+pick bru1 sm_80 sm_90
+for target in $picked; do
     "$heddle" prove -t $target "$dir/walk.ptx" > "$dir/out" || fail "words of a parameter, $target: $(tail -1 "$dir/out")"
 done
 
@@ -194,7 +198,8 @@ L:  ld.global.u16 %h2, [%d]; ld.global.u16 %h3, [%d+2]; mul.lo.s16 %h4, %h2, %h3
     st.global.u16 [%d+4], %h1; ret;
 }
 P
-for target in bru1 sm_75 sm_80 sm_90; do
+pick bru1 sm_75 sm_80 sm_90
+for target in $picked; do
     mine || continue
     "$heddle" prove -t $target "$dir/short.ptx" > "$dir/out" || fail "short sums, $target: $(tail -1 "$dir/out")"
 done
@@ -219,7 +224,8 @@ P
 for operation in rem div; do
     mine || continue
     sed "s/OPERATION/$operation/" "$dir/wide.ptx" > "$dir/same.ptx"
-    for target in bru1 sm_75 sm_80 sm_90; do
+    pick bru1 sm_75 sm_80 sm_90
+    for target in $picked; do
         "$heddle" compile -t $target "$dir/same.ptx" -o "$dir/same.cubin" || fail "$operation by small operands does not compile"
         "$heddle" prove "$dir/same.ptx" "$dir/same.cubin" > "$dir/out" || fail "$operation by small operands, $target: $(tail -1 "$dir/out")"
         # the other operand is not looked at; the operands of 32 bits are exchanged; the high word is another
@@ -252,7 +258,8 @@ L:  st.param.b64 [a], %d2; call.uni (r), malloc, (a); ld.param.b64 %d5, [r]; st.
     add.u64 %d6, %d3, %d2; st.param.b64 [a], %d6; call.uni free, (a); ret;
 }
 P
-for target in sm_75 sm_80 sm_90; do
+pick sm_75 sm_80 sm_90
+for target in $picked; do
     "$heddle" compile -t $target "$dir/driver.ptx" -o "$dir/driver.cubin" || fail "calls of the driver do not compile"
     "$heddle" prove --no-launches "$dir/driver.ptx" "$dir/driver.cubin" > "$dir/out"
     grep -q '^all .* 0 refuted 0 unknown' "$dir/out" || fail "calls of the driver, $target: $(tail -3 "$dir/out")"
@@ -286,13 +293,15 @@ B:  add.s64 %d4, %d3, %d2; ld.global.f32 %f2, [%d4]; add.f32 %f1, %f1, %f2; ld.g
     st.global.f32 [%d1+4096], %f1; ret;
 }
 P
-for target in bru1 sm_75 sm_80 sm_90; do
+pick bru1 sm_75 sm_80 sm_90
+for target in $picked; do
     "$heddle" prove -t $target "$dir/nested.ptx" > "$dir/out" || fail "nested loops, $target: $(tail -1 "$dir/out")"
 done
 
 # What holds inside loops: proved, and not when a predicate, an operand of a select or a store is another
 loops=$(dirname "$0")/loops.ptx
-for target in bru1 sm_75 sm_80 sm_90; do
+pick bru1 sm_75 sm_80 sm_90
+for target in $picked; do
     for level in 0 2; do
         "$heddle" prove -t $target -O$level "$loops" > "$dir/out" || fail "loops, $target -O$level: $(tail -3 "$dir/out")"
     done
@@ -346,7 +355,8 @@ $L__BB0_5:
  ret;
 }
 P
-for target in bru1 sm_75 sm_80 sm_90; do
+pick bru1 sm_75 sm_80 sm_90
+for target in $picked; do
     "$heddle" prove -t $target "$dir/sides.ptx" > "$dir/out" || fail "two sides, $target: $(tail -1 "$dir/out")"
     sed 's/%r6+256/%r6/' "$dir/sides.ptx" > "$dir/other.ptx" # another place on one side
     "$heddle" compile --no-ptx -t $target "$dir/other.ptx" -o "$dir/other.cubin" || fail "two sides: not compiled"
@@ -426,7 +436,8 @@ NONE: ret;
 }
 P
 subject=$dir/mask.ptx
-for target in bru1 sm_80 sm_90; do
+pick bru1 sm_80 sm_90
+for target in $picked; do
     "$heddle" compile -t $target "$subject" -o "$dir/k.cubin" && "$heddle" disasm --sections "$dir/k.cubin" -o "$dir/k.sass" || fail "mask -t $target"
     "$heddle" prove "$subject" "$dir/k.cubin" > "$dir/out" && grep -q '^all .* 0 refuted 0 unknown' "$dir/out" ||
         fail "mask -t $target: $(tail -3 "$dir/out")"
@@ -465,7 +476,8 @@ done
 
 # halves: proved, and not when a half, a sign or a modifier is another
 halves=$(dirname "$0")/halves.ptx
-for target in bru1 sm_80 sm_90; do
+pick bru1 sm_80 sm_90
+for target in $picked; do
     for level in 0 2; do
         "$heddle" prove -t $target -O$level "$halves" > "$dir/out" && grep -q '^all .* 0 refuted 0 unknown' "$dir/out" ||
             fail "halves -t $target -O$level: $(tail -3 "$dir/out")"
@@ -505,7 +517,8 @@ grep -q 'refuted' "$dir/out" && fail "validate takes what prove found"
 
 # every kernel has a layout of its shared memory of its own; a function of both finds its variables in both
 shared=$(dirname "$0")/shared.ptx
-for target in bru1 sm_80 sm_90; do
+pick bru1 sm_80 sm_90
+for target in $picked; do
     "$heddle" compile -t $target "$shared" -o "$dir/k.cubin" || fail "shared memory of kernels, $target"
     "$heddle" prove "$shared" "$dir/k.cubin" > "$dir/out" || fail "shared, $target: $(tail -3 "$dir/out")"
     "$heddle" validate --launch auto "$shared" "$dir/k.cubin" > "$dir/out" || fail "shared: $(cat "$dir/out")"
@@ -602,7 +615,8 @@ B:  mul.wide.u32 %d2, %r1, 4; add.u64 %d1, %d1, %d2;
 L:  atom.global.add.u32 %r3, [%d1], %r2; setp.lt.u32 %p, %r3, 1000; @%p bra L; ret;
 }
 P
-for target in bru1 sm_75 sm_90; do
+pick bru1 sm_75 sm_90
+for target in $picked; do
     "$heddle" prove -t $target "$dir/driver.ptx" > "$dir/out" || fail "print in a branch, $target: $(tail -1 "$dir/out")"
     "$heddle" compile -t $target --emit=asm "$dir/driver.ptx" -o "$dir/driver.out"
     sed 's/ B6/ B2/' "$dir/driver.out" > "$dir/driver.sass"

@@ -15,7 +15,8 @@ machine() { # FILE OPTIONS...
     "$heddle" run "$work/k.cubin" --launch "$work/launch.json" --stats "$@" > "$work/$out.all"
     grep -v -e ' M/s' -e '^compiled' "$work/$out.all" > "$work/$out"
 }
-for kernel in ffma64 rb8; do
+pick ffma64 rb8
+for kernel in $picked; do
     sed "s/\"repeat\": 20/\"repeat\": $((20 / part))/" "$kernels/$kernel.json" > "$work/launch.json"
     "$heddle" compile "$kernels/$kernel.ptx" -o "$work/k.cubin"
     machine interp --engine=interp
