@@ -109,14 +109,27 @@ void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes) {
 }
 
 char *arena_printf(Arena *a, const char *fmt, ...) {
+    char first[256], *s;
     va_list ap, ap2;
     va_start(ap, fmt);
     va_copy(ap2, ap);
-    int n = vsnprintf(NULL, 0, fmt, ap);
+    int n = vsnprintf(first, sizeof first, fmt, ap);
     va_end(ap);
-    char *s = arena_alloc(a, (size_t)n + 1);
-    vsnprintf(s, (size_t)n + 1, fmt, ap2);
+    if ((size_t)n < sizeof first) {
+        s = arena_copy(a, first, (size_t)n + 1);
+    } else {
+        s = arena_alloc(a, (size_t)n + 1);
+        vsnprintf(s, (size_t)n + 1, fmt, ap2);
+    }
     va_end(ap2);
+    return s;
+}
+
+char *arena_join(Arena *a, const char *first, const char *second) {
+    size_t n = strlen(first), m = strlen(second);
+    char *s = arena_alloc(a, n + m + 1);
+    memcpy(s, first, n);
+    memcpy(s + n, second, m);
     return s;
 }
 

@@ -22,6 +22,7 @@ void *arena_copy(Arena *arena, const void *data, size_t size_bytes);
 /* Grow an array of `old_bytes` to `new_bytes`; in place when it is the arena's last allocation. */
 void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t new_bytes);
 char *arena_printf(Arena *arena, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+char *arena_join(Arena *arena, const char *first, const char *second);
 ArenaMark arena_mark(const Arena *arena);
 void arena_release(Arena *arena, ArenaMark m);
 void arena_free(Arena *arena); /* the arena may be used again afterwards */

@@ -316,6 +316,18 @@ uint32_t parse_new_vector_reg(Parser *parser, StrId name, PtxType type, unsigned
     return first;
 }
 
+/* Special registers are declared around everything, when they are first named: few of the hundred are. */
+static uint32_t bind_sreg(Parser *parser, StrId name) {
+    unsigned n, k;
+    if (!sreg_named(parse_name_text(parser, name), &n, &k))
+        return 0;
+    const SregRow *row = sreg_row(n);
+    uint32_t slot = bind_at(parser, name, B_SREG, n, (SrcLoc){0}, 0);
+    parser->binds.at[slot - 1].count =
+        (uint8_t)(row->component == SREG_VECTOR ? SREG_VECTOR : row->component + k);
+    return slot;
+}
+
 Bind *parse_lookup(Parser *parser, StrId name) {
     uint32_t slot = *parse_slot_of(parser, &parser->bind_of, name);
     Bind *bind = slot ? &parser->binds.at[slot - 1] : NULL;
@@ -331,6 +343,8 @@ Bind *parse_lookup(Parser *parser, StrId name) {
         bind = &parser->binds.at[slot - 1];
         bind->count = range.vec;
     }
+    if (!bind && (slot = bind_sreg(parser, name)))
+        bind = &parser->binds.at[slot - 1];
     if (bind)
         bind->epoch = parser->range_epoch;
     return bind;
@@ -346,20 +360,6 @@ void parse_add_ref(Parser *parser, int kind, StrId name, SrcLoc loc, uint32_t in
 }
 
 /* special registers */
-
-static void declare_sregs(Parser *parser) {
-    char name[64] = "%";
-    for (unsigned n = 0; n < sreg_row_count(); n++) {
-        const SregRow *row = sreg_row(n);
-        for (unsigned k = 0; k < row->count; k++) {
-            sreg_spell(row, k, name + 1, sizeof name - 1);
-            uint32_t slot =
-                parse_declare(parser, str_intern_z(&parser->m->strings, name), B_SREG, n, (SrcLoc){0});
-            parser->binds.at[slot - 1].count =
-                (uint8_t)(row->component == SREG_VECTOR ? SREG_VECTOR : row->component + k);
-        }
-    }
-}
 
 bool parse_sreg_met(Parser *parser, uint32_t n, const Token *name, PtxSreg *out) {
     const DiagPlace whole = parser->d->place;
@@ -455,7 +455,6 @@ static PtxModule *parse_text(const char *name, const char *text, size_t size, bo
     parser->name_underscore = str_intern_z(&module->strings, "_");
     parser->name_warp_sz = str_intern_z(&module->strings, "WARP_SZ");
     VEC_PUSH(&parser->tmp, &parser->scopes);
-    declare_sregs(parser);
     VEC_PUSH(&parser->tmp, &parser->scopes);
     next(parser);
     parse_module(parser);

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "frontend/modifiers.h"
 #include "frontend/parse.h"
+#include "frontend/sregs.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -296,8 +297,9 @@ const char *parse_register_ahead(const Parser *parser) {
     for (ahead.d = &silent; t.kind != ';' && t.kind != TK_EOF && !silent.nerrors; lex_next(&ahead, &t)) {
         uint32_t slot = t.kind == TK_IDENT && t.str.i < parser->bind_of.n ? parser->bind_of.at[t.str.i] : 0;
         const char *name = t.kind == TK_IDENT ? parse_name_text(parser, t.str) : "";
+        unsigned row, of_row;
         if (slot ? parser->binds.at[slot - 1].kind == B_REG || parser->binds.at[slot - 1].kind == B_VREG
-                 : *name == '%')
+                 : *name == '%' && !sreg_named(name, &row, &of_row))
             return name;
     }
     return NULL;

@@ -43,13 +43,29 @@ void sreg_spell(const SregRow *row, unsigned k, char *text, size_t size) {
     size_t n = add_text(text, size, 0, row->spelling, before);
     if (!number)
         return;
-    char digits[10], *first = digits + sizeof digits; /* each parser spells all: snprintf takes long */
+    char digits[10], *first = digits + sizeof digits; /* snprintf takes long */
     unsigned left = row->first + k;
     do
         *--first = (char)('0' + left % 10);
     while (left /= 10);
     n = add_text(text, size, n, first, (size_t)(digits + sizeof digits - first));
     add_text(text, size, n, number + 2, strlen(number + 2));
+}
+
+bool sreg_named(const char *name, unsigned *n, unsigned *k) {
+    char text[64];
+    if (name[0] != '%')
+        return false;
+    for (const SregRow *row = rows; row < rows + sreg_row_count(); row++) {
+        if (row->spelling[0] != name[1] || row->spelling[1] != name[2])
+            continue; /* of nearly all rows */
+        for (*k = 0, *n = (unsigned)(row - rows); *k < row->count; ++*k) {
+            sreg_spell(row, *k, text, sizeof text);
+            if (strcmp(name + 1, text) == 0)
+                return true;
+        }
+    }
+    return false;
 }
 
 void sreg_text(const PtxOperand *operand, char *text, size_t size) {

@@ -23,6 +23,8 @@ const SregRow *sreg_row(unsigned n);
 const SregRow *sreg_row_of(const PtxOperand *operand);
 /* Writes the name of register k of a row. */
 void sreg_spell(const SregRow *row, unsigned k, char *text, size_t size);
+/* The row and the register of it that a program calls `name`, "%tid"; false if none is called so. */
+bool sreg_named(const char *name, unsigned *n, unsigned *k);
 /* "tid.x", "envreg3": as the program says it, without the percent sign. */
 void sreg_text(const PtxOperand *operand, char *text, size_t size);
 /* What an operand's value depends on; LAUNCH if it is no special register. */

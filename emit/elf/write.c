@@ -38,7 +38,7 @@ static void name_functions(ElfWriter *writer) {
 uint32_t elf_add_section(ElfWriter *writer, const char *prefix, const char *name, uint32_t type,
                          uint64_t flags, uint64_t align) {
     ElfSection *section = VEC_PUSH(writer->a, &writer->elf->sections);
-    section->name = arena_printf(writer->a, "%s%s", prefix, name);
+    section->name = arena_join(writer->a, prefix, name);
     section->h.sh_name = elf_bytes_string(writer->a, &writer->shstrtab, section->name);
     section->h.sh_type = type;
     section->h.sh_flags = flags;

@@ -136,3 +136,27 @@ void cli_reject_unknown(const Command *command, const struct argp_option *all, i
         exit(STATUS_USAGE);
     }
 }
+
+/* ---- what argp is told ---- */
+
+/* May the word name the option, whole or begun? Help names all. */
+static bool may_name(const char *word, const struct argp_option *option) {
+    if (word[0] != '-' || word[1] != '-')
+        return word[0] == '-' && (strchr(word, '?') || (option->key < 128 && strchr(word + 1, option->key)));
+    const char *name = word + 2;
+    size_t size = strcspn(name, "=");
+    return strncmp(option->name, name, size) == 0 || strncmp("help", name, size) == 0 ||
+           strncmp("usage", name, size) == 0;
+}
+
+unsigned cli_named_options(struct argp_option *all, unsigned n, int argc, char **argv) {
+    unsigned kept = 0;
+    for (unsigned k = 0; k < n; k++) {
+        bool named = !all[k].name && (kept || k + 1 == n); /* headings, if there is anything below; the end */
+        for (int w = 1; w < argc && all[k].name && !named; w++)
+            named = may_name(argv[w], &all[k]);
+        if (named)
+            all[kept++] = all[k];
+    }
+    return kept;
+}

@@ -753,7 +753,7 @@ static void describe(Arena *a, const Command *command, Options *all) {
             *full = *o;
             full->group = group_number(command, g);
             const char *names = cli_names_listed(o);
-            full->doc = *names ? arena_printf(a, "%s%s", o->doc, names) : o->doc;
+            full->doc = *names ? arena_join(a, o->doc, names) : o->doc;
         }
     for (int g = 0; all->n && command->groups[g]; g++)
         if (group_number(command, g) == g + 2)
@@ -763,12 +763,15 @@ static void describe(Arena *a, const Command *command, Options *all) {
 
 void cli_parse(const Command *command, Settings *settings, int argc, char **argv) {
     Options all = {0};
-    describe(&settings->arena, command, &all);
+    Arena *a = &settings->arena;
+    describe(a, command, &all);
+    cli_reject_unknown(command, all.at, argc, argv);
+    all.n = cli_named_options(all.at, all.n, argc, argv);
     struct argp argp = {.options =
                             all.n > 1 ? all.at : NULL, /* glibc loses what it allocates for no option */
                         .parser = parse_key,
                         .args_doc = command->args,
-                        .doc = arena_printf(&settings->arena, "%s.\v%s", command->summary, command->details)};
+                        .doc = arena_join(a, arena_join(a, command->summary, ".\v"), command->details)};
     ParseInput in = {.command = command, .settings = settings};
     argp_err_exit_status = STATUS_USAGE;
     settings->launch = (PlanLaunch){.grid = {1, 1, 1}, .block = {1, 1, 1}, .repeat = 1};
@@ -779,7 +782,6 @@ void cli_parse(const Command *command, Settings *settings, int argc, char **argv
     settings->mutate.prove_seconds = 20;
     settings->fuzz.reduce_seconds = 20;
     settings->emit = "elf";
-    cli_reject_unknown(command, all.at, argc, argv);
-    argv[0] = arena_printf(&settings->arena, "heddle %s", command->name);
+    argv[0] = arena_join(a, "heddle ", command->name);
     argp_parse(&argp, argc, argv, 0, NULL, &in);
 }
