@@ -22,3 +22,8 @@ SystemFunc ptx_system_func(const PtxModule *module, const PtxFunc *func) {
     return same && (!func->nrets || has_bytes(module, func->rets[0], info->result_bytes)) ? system
                                                                                           : SYSTEM_COUNT;
 }
+
+bool ptx_never_returns(const PtxModule *module, const PtxFunc *func) {
+    SystemFunc system = func->noreturn ? SYSTEM_COUNT : ptx_system_func(module, func);
+    return func->noreturn || (system != SYSTEM_COUNT && !system_info(system)->returns);
+}

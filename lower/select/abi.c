@@ -94,8 +94,8 @@ typedef struct {
 } Signature;
 
 static Signature signature_of(const Sel *sel, const PtxFunc *f) {
-    return (Signature){f->params, f->rets,     f->nparams,
-                       f->nrets,  f->noreturn, lower_is_open(sel->l, sel->ptx, f)};
+    return (Signature){f->params, f->rets, f->nparams, f->nrets, ptx_never_returns(sel->ptx, f),
+                       lower_is_open(sel->l, sel->ptx, f)};
 }
 
 /* Both lists of one signature; areas take registers of their own. */
@@ -595,7 +595,7 @@ static bool call_by_comparison(Sel *sel, Call *call, Operand target, const Words
         *r = *results;
         emit_call(sel, lower_function(sel->l, sel->ptx, candidates[k], sel->l->fns.at[sel->fn].builtin), a,
                   r);
-        if (!sel->ptx->funcs[candidates[k]].noreturn) {
+        if (!ptx_never_returns(sel->ptx, &sel->ptx->funcs[candidates[k]])) {
             ok = take_results(sel, call, r);
             sel_jump(sel, join);
         }

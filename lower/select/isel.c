@@ -3,6 +3,7 @@
  * each form names in frontend/ptx_forms.def. Reading and writing PTX registers (SSA variables) is here too;
  * the emitters are in lower/select/emit.c. SPDX-License-Identifier: MIT */
 #include "lower/select/isel.h"
+#include "frontend/system.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -318,10 +319,10 @@ void sel_branch_label(Sel *sel, Operand p, uint32_t insn, BlockId no, bool unifo
 
 static bool call_ends(const Sel *sel, const PtxInsn *in) {
     if (in->callee)
-        return sel->ptx->funcs[in->callee - 1].noreturn;
-    const PtxCallTable *ptx_call_table = in->table ? &sel->pf->call_tables[in->table - 1] : NULL;
-    return ptx_call_table && (ptx_call_table->n ? sel->ptx->funcs[ptx_call_table->funcs[0]].noreturn
-                                                : ptx_call_table->noreturn);
+        return ptx_never_returns(sel->ptx, &sel->ptx->funcs[in->callee - 1]);
+    const PtxCallTable *table = in->table ? &sel->pf->call_tables[in->table - 1] : NULL;
+    return table && (table->n ? ptx_never_returns(sel->ptx, &sel->ptx->funcs[table->funcs[0]])
+                              : table->noreturn);
 }
 
 /* What may run after statement i: labels into out (at most cap), and whether the next statement. */

@@ -4,6 +4,7 @@
 #include "check/prove/ptx/ptx.h"
 #include "frontend/param_layout.h"
 #include "frontend/sregs.h"
+#include "frontend/system.h"
 #include "sim/launch.h" /* address windows */
 
 static Term *word_of(Ptx *ptx, Term *what, unsigned c) {
@@ -679,7 +680,7 @@ static bool call_function(Ptx *ptx, const PtxFunc *f) {
         }
         w += outs.at[k].words;
     }
-    if (f->noreturn) { /* nothing is said of one that does */
+    if (ptx_never_returns(prover->module, f)) { /* nothing is said of one that does */
         pv_leave(ptx, EX_ANY, 0, ptx->full);
         ptx->pc = t_and(ts, ptx->pc, t_not(ts, ptx->full));
         ptx->gone = ptx->pc == ts->falsity;
