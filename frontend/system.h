@@ -8,7 +8,7 @@
 /* Which one `func` declares: a function without body, of that name, with those parameters. SYSTEM_COUNT if it
  * is none of them. */
 SystemFunc ptx_system_func(const PtxModule *module, const PtxFunc *func);
-/* No call of it comes back: `.noreturn`, or of the driver's functions the one that ends the launch, which nvcc declares
- * without. */
+/* No call of it comes back: `.noreturn`, or of the driver's functions the one that ends the launch, which
+ * nvcc declares without. */
 bool ptx_never_returns(const PtxModule *module, const PtxFunc *func);
 #endif

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "ir/ir.h"
 #include "base/scope.h"
+#include "isa/machine/abi.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -361,6 +362,15 @@ const Function *ir_callee(const Function *f, const Inst *i) {
             return callee && !callee->is_open ? callee : NULL; /* another object may define it instead */
         }
     return NULL;
+}
+
+bool ir_call_is_open(const Function *f, const Inst *i) {
+    if (i->op != OT_CALL || !isa_is_absolute(i->op, i->mods))
+        return false;
+    const Operand *back = ir_src(f, i, i->nsrc - 1u);
+    int reg =
+        back->kind == OPK_REG ? (int)back->value : f->values.at[ir_operand_value(f, *back, 0).i].fixed_reg;
+    return reg == ABI_OPEN_RETURN_REG;
 }
 
 bool ir_is_terminator(const Function *f, const Inst *i) {

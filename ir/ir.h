@@ -314,7 +314,7 @@ typedef struct IrModule {
     ReconvMode reconverge;          /* where lanes are brought together */
     PredicateMode predicate;        /* which branches become guards */
     unsigned reconv_opts;           /* RO_*; 0: the default */
-    Bitset open_clobbers[RF_COUNT]; /* relocatable: registers that a call of an open function may change */
+    Bitset open_clobbers[RF_COUNT]; /* registers that an open call may change, once one is asked for */
     const struct CallGraph *calls;  /* made by register allocation where functions recur */
     bool relocatable;               /* becomes an object that another linker joins with others: see abi.h */
     bool yield_breaks;              /* lanes leave all convergence barriers before YIELD */
@@ -439,6 +439,9 @@ void ir_remove_edge(Function *f, BlockId from, BlockId to);   /* the branch itse
 BlockId ir_split_edge(Function *f, BlockId from, BlockId to); /* new block with one BRA; phis stay right */
 void ir_renumber(Function *f); /* layout order, drops dead blocks; Value.def and .block set anew */
 Function *ir_find_function(const IrModule *module, StrId name); /* NULL if the module has none */
+/* A call by the convention between objects (isa/machine/abi.h), which is the driver's, too: of what an
+ * address names, to come back to the register of that convention. */
+bool ir_call_is_open(const Function *f, const Inst *i);
 const Function *ir_callee(const Function *f,
                           const Inst *i); /* of a CALL; NULL if indirect or not in the module */
 bool ir_is_terminator(const Function *f, const Inst *i); /* unguarded control transfer, or guarded BRA */

@@ -67,9 +67,22 @@ unsigned ra_limit(const Function *f, RegFile file) {
 
 /* ---- calls ---- */
 
+static const uint32_t file_size[RF_COUNT] = {REG_RZ, REG_PT, NUM_UR, REG_UPT, 16};
+
+/* What a callee may change by the convention between objects, which is the driver's. */
+static const Bitset *open_clobbers(IrModule *module) {
+    for (unsigned file = 0; file < RF_COUNT && !module->open_clobbers[file].w; file++) {
+        module->open_clobbers[file] = bs_new(&module->arena, file_size[file]);
+        for (unsigned r = 0; r < file_size[file]; r++)
+            if (file != RF_R || !abi_open_keeps(r))
+                bs_add(&module->open_clobbers[file], r);
+    }
+    return module->open_clobbers;
+}
+
 RaCallee ra_callee(const Function *f, const Inst *call) {
-    if (f->module->relocatable && isa_is_absolute(call->op, call->mods))
-        return (RaCallee){f->module->open_clobbers};
+    if (ir_call_is_open(f, call))
+        return (RaCallee){open_clobbers(f->module)};
     const Function *callee = ir_callee(f, call); /* callees come first; others are not known yet */
     if (callee && callee->index < f->index && callee->summary.clobbers[RF_R].w)
         return (RaCallee){callee->summary.clobbers};
@@ -89,8 +102,6 @@ static void note_write(FuncSummary *summary, Operand o) {
         if (o.value + c < summary->clobbers[o.file].nbits)
             bs_add(&summary->clobbers[o.file], o.value + c);
 }
-
-static const uint32_t file_size[RF_COUNT] = {REG_RZ, REG_PT, NUM_UR, REG_UPT, 16};
 
 static void note_callee(FuncSummary *summary, RaCallee callee) {
     for (unsigned file = 0; file < RF_COUNT; file++)

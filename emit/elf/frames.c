@@ -145,7 +145,7 @@ static uint8_t copied(const Function *f, const Inst *i, const FrameState *state)
 
 static void call(const Function *f, const Inst *i, FrameState *state) {
     const Function *callee = ir_callee(f, i);
-    bool open = f->module->relocatable && isa_is_absolute(i->op, i->mods);
+    bool open = ir_call_is_open(f, i);
     for (unsigned r = 0; r < REG_RZ; r++) {
         bool keeps = open ? abi_open_keeps(r) : callee && !bs_has(&callee->summary.clobbers[RF_R], r);
         if (!keeps)

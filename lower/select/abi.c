@@ -94,7 +94,11 @@ typedef struct {
 } Signature;
 
 static Signature signature_of(const Sel *sel, const PtxFunc *f) {
-    return (Signature){f->params, f->rets, f->nparams, f->nrets, ptx_never_returns(sel->ptx, f),
+    return (Signature){f->params,
+                       f->rets,
+                       f->nparams,
+                       f->nrets,
+                       ptx_never_returns(sel->ptx, f),
                        lower_is_open(sel->l, sel->ptx, f)};
 }
 

@@ -321,8 +321,8 @@ static bool call_ends(const Sel *sel, const PtxInsn *in) {
     if (in->callee)
         return ptx_never_returns(sel->ptx, &sel->ptx->funcs[in->callee - 1]);
     const PtxCallTable *table = in->table ? &sel->pf->call_tables[in->table - 1] : NULL;
-    return table && (table->n ? ptx_never_returns(sel->ptx, &sel->ptx->funcs[table->funcs[0]])
-                              : table->noreturn);
+    return table &&
+           (table->n ? ptx_never_returns(sel->ptx, &sel->ptx->funcs[table->funcs[0]]) : table->noreturn);
 }
 
 /* What may run after statement i: labels into out (at most cap), and whether the next statement. */

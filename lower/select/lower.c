@@ -240,17 +240,6 @@ static bool select_functions(Lower *lower) {
     return ok;
 }
 
-/* What a callee may change by the convention between objects. */
-static void note_open_clobbers(IrModule *module) {
-    static const uint32_t size[RF_COUNT] = {REG_RZ, REG_PT, NUM_UR, REG_UPT, 16};
-    for (unsigned file = 0; file < RF_COUNT; file++) {
-        module->open_clobbers[file] = bs_new(&module->arena, size[file]);
-        for (unsigned r = 0; r < size[file]; r++)
-            if (file != RF_R || !abi_open_keeps(r))
-                bs_add(&module->open_clobbers[file], r);
-    }
-}
-
 static IrModule *lower_for(const PtxModule *ptx, StrTab *strings, const Target *t, unsigned opt_level,
                            bool relocatable, Diags *d) {
     Lower l = {.user = ptx, .strings = strings, .t = t, .ti = isa_target_info(t), .d = d};
@@ -258,8 +247,6 @@ static IrModule *lower_for(const PtxModule *ptx, StrTab *strings, const Target *
     l.m->ptx = ptx;
     l.m->opt_level = opt_level;
     l.m->relocatable = relocatable;
-    if (relocatable)
-        note_open_clobbers(l.m);
     bool ok =
         gate_machine(ptx, isa_target_name(t), d) && place_vars(&l) && select_functions(&l) && kernels_fit(&l);
     if (ok) {

@@ -128,8 +128,8 @@ void cli_suggest(Suggestion *suggestion, const char *name);
 /* Ends the program at a long option that there is not, if one of `all` (its last name is NULL) is like it;
  * argp would only say that it is not recognised. */
 void cli_reject_unknown(const Command *command, const struct argp_option *all, int argc, char **argv);
-/* Leaves of n rows (the last ends them) those that a word may name, in their order, and all where help is asked for: argp
- * compares each name with all before it, whatever is given. How many are left. */
+/* Leaves of n rows (the last ends them) those that a word may name, in their order, and all where help is
+ * asked for: argp compares each name with all before it, whatever is given. How many are left. */
 unsigned cli_named_options(struct argp_option *all, unsigned n, int argc, char **argv);
 
 /* What a shell sources to complete commands, options and files; false: not for "bash", "zsh" or "fish". */
