@@ -405,12 +405,14 @@ const char *sim_launch_clusters(const Launch *launch, const uint32_t required[3]
     return blocks > SIM_CLUSTER_BLOCKS ? "a cluster has at most 16 blocks" : NULL;
 }
 
-/* A number's last digit, which it loses. Most bases are 1, and divisions slow. */
+/* A number's last digit, which it loses. Most bases are 1, most numbers have one digit, and divisions are
+ * slow. */
 static uint32_t last_digit(uint64_t *number, uint32_t base) {
     if (base == 1)
         return 0;
-    uint32_t digit = (uint32_t)(*number % base);
-    *number /= base;
+    uint64_t rest = *number < base ? 0 : *number / base;
+    uint32_t digit = (uint32_t)(*number - rest * base);
+    *number = rest;
     return digit;
 }
 

@@ -9,7 +9,7 @@ typedef struct {
     const Run *run;
     const Region *region;
     bool masked;
-    LLVMValueRef function, warp, host, rows_base, prog, slots, run_state;
+    LLVMValueRef function, warp, host, rows_base, prog, run_state;
     LLVMValueRef active, active_word;              /* conditions, and a mask; NULL: all lanes */
     LLVMValueRef row[ROW_COUNT], pred[PRED_COUNT]; /* variables, or NULL */
     LLVMValueRef raw[ROW_COUNT]; /* in this block: the row's value before its NaNs were made canonical */

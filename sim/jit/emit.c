@@ -495,8 +495,8 @@ static void branch_instruction(Body *body, uint32_t pc) {
 /* ---- blocks ---- */
 static LLVMValueRef is_unbound(Body *body, uint32_t pc) {
     LLVMTypeRef byte = body->emit.types.byte;
-    size_t at = pc * sizeof(JitSlot) + offsetof(JitSlot, bound);
-    LLVMValueRef bound = body_get(body, byte, body_at(body, body->slots, at));
+    size_t at = pc * sizeof(Dec) + offsetof(Dec, bound);
+    LLVMValueRef bound = body_get(body, byte, body_at(body, body->prog, at));
     return LLVM(body)->BuildICmp(BUILDER(body), LLVMIntEQ, bound, LLVM(body)->ConstNull(byte), "");
 }
 static void block_code(Body *body, const RegionBlock *block, LLVMBasicBlockRef at) {
@@ -603,7 +603,6 @@ static void entry_code(Body *body) {
     body->rows_base = warp_field(body, types->pointer, offsetof(Warp, rows));
     body->run_state = warp_field(body, types->pointer, offsetof(Warp, run));
     body->prog = warp_field(body, types->pointer, offsetof(Warp, prog));
-    body->slots = body_get(body, types->pointer, body_at(body, body->host, offsetof(JitHost, slots)));
     if (body->masked) {
         body->active_word = warp_field(body, types->word, offsetof(Warp, active));
         body->active = lanes_of(body, body->active_word);
@@ -641,7 +640,7 @@ static void leave_code(Body *body) {
                      sums[3] = {n, body_binary(body, LLVMMul, n, lanes),
                                 body_get(body, types->quad, body->off[c])};
         for (unsigned i = 0; i < 3; i++) {
-            LLVMValueRef at = body_at(body, body->run_state, offsetof(Run, cls) + c * 24 + i * 8);
+            LLVMValueRef at = body_at(body, body->run_state, offsetof(Run, cls) + c * 32 + i * 8);
             body_put(body, at, body_binary(body, LLVMAdd, body_get(body, types->quad, at), sums[i]));
         }
     }
@@ -650,7 +649,7 @@ static void leave_code(Body *body) {
     body_put(body, body_at(body, body->warp, offsetof(Warp, pc)), body_get(body, types->word, body->pc));
     LLVM(body)->BuildRet(BUILDER(body), body_get(body, types->word, body->status));
 }
-_Static_assert(sizeof(((Run *)0)->cls[0]) == 24 && offsetof(Run, cls) % 8 == 0, "three words of 64 bits");
+_Static_assert(sizeof(((Run *)0)->cls[0]) == 32 && offsetof(Run, cls) % 8 == 0, "words of 64 bits");
 
 static EmitTypes make_types(const JitApi *api, LLVMContextRef context) {
     LLVMTypeRef lane[LT_F64 + 1] = {api->IntTypeInContext(context, 1), api->IntTypeInContext(context, 32),

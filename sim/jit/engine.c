@@ -226,7 +226,7 @@ static JitCode *find_code(const MachineJit *engine, XXH128_hash_t key) {
 }
 
 /* asks: when to think of compiling what is copied; 0: it is the best there is. */
-static void enter_code(const Pending *pending, JitCode *code, uint32_t asks) {
+static void enter_code(const Run *run, const Pending *pending, JitCode *code, uint32_t asks) {
     for (uint32_t i = 0; i < pending->nblocks; i++) {
         const RegionBlock *block = &pending->blocks[i];
         JitSlot *slot = &pending->slots[block->pc];
@@ -242,7 +242,7 @@ static void enter_code(const Pending *pending, JitCode *code, uint32_t asks) {
             last->hopeless[pending->kind] = true; /* a branch where lanes part is left to the interpreter */
         if (block->n > slot->block) {
             slot->block = (uint16_t)block->n;
-            slot->bound = false;
+            run->prog[block->pc].bound = false;
         }
     }
 }
@@ -258,13 +258,13 @@ static void end_run(Run *run, uint32_t pc) {
 
 void jit_bind_block(Run *run, uint32_t pc) {
     JitSlot *slot = &run->jit->slots[pc];
-    jit_note_place(run->jit, pc);
-    slot->bound = true;
+    bool bound = true;
     for (uint32_t i = 0; i < slot->block; i++) {
-        slot->bound &= bind_now(run, pc + i);
+        bound &= bind_now(run, pc + i);
         if (slot[i].calls_handler)
             end_run(run, pc + i);
     }
+    run->prog[pc].bound = bound;
 }
 
 static void add_compiled(MachineJit *engine, XXH128_hash_t key, Image image) {
@@ -273,7 +273,7 @@ static void add_compiled(MachineJit *engine, XXH128_hash_t key, Image image) {
 }
 
 /* Keep what has been compiled, if anything has. A member looks for it itself. */
-static void take_code(MachineJit *engine) {
+static void take_code(MachineJit *engine, const Run *run) {
     Image image;
     if (!compiler_take(engine->compiler, &image))
         return;
@@ -281,7 +281,7 @@ static void take_code(MachineJit *engine) {
     engine->stats.regions++;
     engine->stats.instructions += engine->pending.ninsts;
     if (engine->pending.slots && engine->pending.attached == engine->attached)
-        enter_code(&engine->pending, image.code, 0);
+        enter_code(run, &engine->pending, image.code, 0);
 }
 
 /* Of this engine, or on disk. */
@@ -422,7 +422,8 @@ static void copy_region(MachineJit *engine, Run *run, uint32_t pc, unsigned kind
     const Image *image = copied_image(engine, run, &region, region_key(run, &region, kind, COPIED));
     if (image) {
         known->straight_bytes += region.loops ? 0 : image->size;
-        enter_code(&wanted, image->code, engine->stencils == MACHINE_STENCILS_FIRST ? asks_after(engine) : 0);
+        enter_code(run, &wanted, image->code,
+                   engine->stencils == MACHINE_STENCILS_FIRST ? asks_after(engine) : 0);
     } else if (engine->stencils == MACHINE_STENCILS_FIRST) {
         ask_at(slot, kind, asks_after(engine));
     }
@@ -445,7 +446,7 @@ static bool ask_for_code(MachineJit *engine, Run *run, const Region *region, con
         state = compiler_state(engine->compiler);
     }
     if (state == COMPILER_READY)
-        take_code(engine);
+        take_code(engine, run);
     return state != COMPILER_BUSY;
 }
 
@@ -498,7 +499,7 @@ static bool loops_have_code(MachineJit *maker, Run *run, const Region *region) {
                             : NULL;
         if (code) {
             set_pending(&found, run, &loop, loop.kind);
-            enter_code(&found, code, 0);
+            enter_code(run, &found, code, 0);
             some = true;
         }
     }
@@ -546,7 +547,7 @@ static void compile_region(MachineJit *maker, Run *run, uint32_t pc, unsigned ki
         ask_at(slot, kind, later);
         return;
     }
-    take_code(maker);
+    take_code(maker, run);
     slot->hopeless[kind] = true; /* until it is there */
     if ((slot->code[kind] && !slot->copied[kind]) ||
         !find_region(engine, run, pc, kind, WITHOUT_NOTHING, &region))
@@ -558,7 +559,7 @@ static void compile_region(MachineJit *maker, Run *run, uint32_t pc, unsigned ki
     wanted.key = region_key(run, &region, kind, engine->quick);
     JitCode *code = find_any_code(maker, wanted.key);
     if (code) {
-        enter_code(&wanted, code, 0);
+        enter_code(run, &wanted, code, 0);
         return;
     }
     uint64_t pays = pays_to_compile(maker, engine, slot, &region, wanted.key);
@@ -574,7 +575,7 @@ static void compile_region(MachineJit *maker, Run *run, uint32_t pc, unsigned ki
     if (!ask_for_code(maker, run, &region, &asked))
         ask_at(slot, kind, later);
     else if (is_member && (code = find_code(maker, wanted.key)) != NULL)
-        enter_code(&wanted, code, 0);
+        enter_code(run, &wanted, code, 0);
 }
 
 static void release_lock(void *lock) { pthread_mutex_unlock(lock); }
@@ -631,11 +632,11 @@ Jit *jit_attach(Run *run, MachineJit *engine) {
     if (run->jit && run->jit->engine == engine && known->run == run)
         return run->jit;
     known->run = run;
-    for (uint32_t i = 0; i < known->own.n; i++) { /* the last run's */
-        known->slots[known->own.at[i]].bound = false;
+    for (uint32_t i = 0; i < known->own.n; i++) /* the last run's */
         known->ahead[known->own.at[i]] = NULL;
-    }
     known->own.n = 0;
+    for (uint32_t i = 0; i < run->decoded.n; i++) /* other runs may have had longer blocks compiled */
+        run->prog[run->decoded.at[i]].bound = false;
     Jit *jit = ARENA_NEW(&run->arena, Jit);
     *jit = (Jit){.engine = engine,
                  .slots = known->slots,

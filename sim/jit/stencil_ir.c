@@ -32,7 +32,7 @@ typedef uint32_t Vector __attribute__((vector_size(VECTOR_BYTES)));
 #define BESIDE_FEW                                                                                           \
     uint32_t n, Vector v0, Vector v1, Vector v2, Vector v3, Vector v4, Vector v5, Vector v6, Vector v7
 #define ALL FEW, BESIDE_FEW
-/* From where a place in memory is found until it is accessed p and q are addresses. */
+/* From where a place in memory is found until p and q are masks again they are addresses. */
 #define WIDE                                                                                                 \
     char *rows, char *warp, char *run, char *prog, uint32_t g, char *p, char *q, uint32_t m, BESIDE_FEW
 #define ALL_ARGS FEW_ARGS, n, v0, v1, v2, v3, v4, v5, v6, v7
@@ -80,10 +80,22 @@ STENCIL(leave_with) {
     WORD(warp, A) = (uint32_t)HOLE(B);
     return (int)m;
 }
+STENCIL(exit_warp) { /* if that is all: all its lanes that live end, and nobody waits for warps to end */
+    char *block = POINTER(warp, A);
+    if (g != WORD(warp, B) || *(uint16_t *)(void *)(block + HOLE(C)))
+        TAIL T0(ALL_ARGS);
+    QUAD(warp, B) = 0; /* valid, active */
+    QUAD(warp, D) = 0; /* yield, sleep, blocked */
+    *(uint32_t *)(void *)(warp + HOLE(D) + 8) = 0;
+    warp[HOLE(E)] = (char)HOLE(F);
+    WORD(block, G) += 1;
+    return (int)HOLE(H);
+}
 STENCIL(jump) { TAIL T0(ALL_ARGS); }
-STENCIL(head) { /* a block of B instructions: does the quota A have them, does the program? */
-    char *slots = POINTER(POINTER(run, C), D);
-    if (QUAD(run, A) < (uint64_t)HOLE(B) || !slots[HOLE(E)])
+STENCIL(head) { /* a block of B instructions: does the quota A have them, does the program (C)? */
+    if (RARELY(QUAD(run, A) < (uint64_t)HOLE(B)))
+        TAIL T0(ALL_ARGS);
+    if (RARELY(!prog[HOLE(C)]))
         TAIL T0(ALL_ARGS);
     QUAD(run, A) -= (uint64_t)HOLE(B);
     GO;
@@ -204,8 +216,10 @@ static uint32_t more_bits(uint32_t mask, const uint32_t condition[PIECE]) {
     split_row(a, v0, v1), split_row(b, v2, v3), split_row(c, v4, v5), split_row(r, v6, v7);
 #define LANES(count) _Pragma("clang loop vectorize(assume_safety)") for (unsigned i = 0; i < (count); i++)
 #define SRC32(x) x[i]
+#define MASK(p) ((uint32_t)(uintptr_t)(p))
 #define LANE_CALL(fn, aw, bw, cw, lane)                                                                      \
-    fn(SRC##aw(a), SRC##bw(b), SRC##cw(c), p >> (lane)&1, q >> (lane)&1, K0, K1, K2, K3, K4, K5, K6, K7, K8)
+    fn(SRC##aw(a), SRC##bw(b), SRC##cw(c), MASK(p) >> (lane)&1, MASK(q) >> (lane)&1, K0, K1, K2, K3, K4, K5, \
+       K6, K7, K8)
 #define ALL_32(fn) LANE_CALL(fn, 32, 32, 32, i)
 
 /* Values of 64 bits, of the even lanes first. */
@@ -230,8 +244,8 @@ static void join_wide(Vector *lo, Vector *hi, const uint64_t from[L]) {
 #define SRC_OF_WIDE32(x) (uint32_t) x[i]
 #define SRC_OF_WIDE64(x) x[i]
 #define WIDE_CALL(fn, aw, bw, cw, lane)                                                                      \
-    fn(SRC_OF_WIDE##aw(a), SRC_OF_WIDE##bw(b), SRC_OF_WIDE##cw(c), p >> (lane)&1, q >> (lane)&1, K0, K1, K2, \
-       K3, K4, K5, K6, K7, K8)
+    fn(SRC_OF_WIDE##aw(a), SRC_OF_WIDE##bw(b), SRC_OF_WIDE##cw(c), MASK(p) >> (lane)&1, MASK(q) >> (lane)&1, \
+       K0, K1, K2, K3, K4, K5, K6, K7, K8)
 #define WIDE_BODY(fn, aw, bw, cw)                                                                            \
     uint64_t a[L], b[L], c[L], r[L];                                                                         \
     SPLIT##aw(a, v0, v1), SPLIT##bw(b, v2, v3), SPLIT##cw(c, v4, v5);                                        \
@@ -254,7 +268,7 @@ static void join_wide(Vector *lo, Vector *hi, const uint64_t from[L]) {
     JOIN(v6, v7, r);
 
 #define LANE(name, rw, aw, bw, cw, ks, expr)                                                                 \
-    STENCIL(lane_of_##name) {                                                                                \
+    STENCIL_WIDE(lane_of_##name) {                                                                           \
         if (((aw) | (bw) | (cw)) & 64) {                                                                     \
             WIDE_BODY(lane_##name, aw, bw, cw)                                                               \
         } else if ((rw)&64) {                                                                                \
@@ -262,17 +276,17 @@ static void join_wide(Vector *lo, Vector *hi, const uint64_t from[L]) {
         } else {                                                                                             \
             NARROW_BODY(lane_##name)                                                                         \
         }                                                                                                    \
-        GO;                                                                                                  \
+        GO_WIDE;                                                                                             \
     }
 /* T0 makes NaNs canonical. */
 #define LANE_FLOAT(name, ks, expr)                                                                           \
-    STENCIL(lane_of_##name) {                                                                                \
+    STENCIL_WIDE(lane_of_##name) {                                                                           \
         SOURCES                                                                                              \
         LANES(PIECE) { r[i] = f32_bits(ALL_32(lane_raw_##name)); }                                           \
         JOIN(v6, v7, r);                                                                                     \
         if (RARELY(any_nan(v6, v7)))                                                                         \
-            TAIL T0(ALL_ARGS);                                                                               \
-        GO;                                                                                                  \
+            TAIL T0_WIDE(ALL_ARGS);                                                                          \
+        GO_WIDE;                                                                                             \
     }
 #define LANE_CARRY(name, aw, bw, cw, ks, expr, carries)                                                      \
     STENCIL(lane_of_##name) {                                                                                \
@@ -323,10 +337,10 @@ static Vector canonical(Vector v) {
     return (v | nan) ^ nan << 31;
 #endif
 }
-STENCIL(canon) {
+STENCIL_WIDE(canon) {
     v6 = canonical(v6);
     v7 = canonical(v7);
-    TAIL T0(ALL_ARGS);
+    TAIL T0_WIDE(ALL_ARGS);
 }
 
 /* ---- loads and stores ---- */
@@ -371,12 +385,16 @@ static Vector off_step(const Vector row[ROW], uint32_t x, uint32_t y, uint32_t s
         TAIL T0_WIDE(ALL_ARGS);                                                                              \
     } while (0)
 /* x, y: what the first lanes of the halves have in their lower words; a, b: their addresses; `limit` bytes
- * from `start` on are at `data` in the host; above: differences of the upper words. */
+ * from `start` on are at `data` in the host; above: differences of the upper words. That no lower word is
+ * carried from, and that items are aligned, is asked of the bits that either has, and offsets not less are
+ * below 2^63: it is the handler's business more often than it need be, but hardly ever. */
 #define FOUND(size, bytes)                                                                                   \
     {                                                                                                        \
-        uint64_t lo = a - start, hi = b - start;                                                             \
-        if (RARELY(x > 0u - (bytes) || y > 0u - (bytes) || ((a | b) & ((size)-1)) || (bytes) > limit ||      \
-                   lo > limit - (bytes) || hi > limit - (bytes)))                                            \
+        uint64_t lo = a - start, hi = b - start, room = limit - (bytes);                                     \
+        uint32_t both = x | y;                                                                               \
+        if (RARELY(both > 0u - (bytes) || (both | (uint32_t)HOLE(A)) & ((size)-1)))                          \
+            SLOW;                                                                                            \
+        if (RARELY((int64_t)(lo | hi | room | (room - lo) | (room - hi)) < 0))                               \
             SLOW;                                                                                            \
         p = data + lo;                                                                                       \
         q = data + hi;                                                                                       \
@@ -431,6 +449,11 @@ STENCIL_WIDE(place_local) {
     q = p + HALF_BYTES;
     m = a;
     n = 0;
+    GO_WIDE;
+}
+STENCIL_WIDE(not_found) { /* for writes_N and may_write */
+    FREE;
+    n = 1;
     GO_WIDE;
 }
 STENCIL_WIDE(next_row) {

@@ -15,7 +15,7 @@
 #include <string.h>
 
 typedef struct { /* emitted behind the blocks; goes on at `back` */
-    enum { RARE_CANON, RARE_LEAVE, RARE_TRAP, RARE_BRANCH, RARE_CALL } kind;
+    enum { RARE_CANON, RARE_LEAVE, RARE_TRAP, RARE_BRANCH, RARE_CALL, RARE_EXIT } kind;
     uint32_t label, back, pc, end;
     VectorMap map;           /* RARE_CANON */
     Held held[MOST_VECTORS]; /* RARE_CALL: at `back` */
@@ -31,7 +31,9 @@ typedef struct {
     uint32_t blocks[REGION_MAX_BLOCKS]; /* labels */
     bool done[REGION_MAX_BLOCKS];
     uint32_t next_pc; /* of the block that comes behind this one */
+    uint32_t found;   /* a load of the block whose place is still in p, q and n; NOT_FOUND */
 } Stencils;
+enum { NOT_FOUND = UINT32_MAX };
 
 /* ---- small pieces ---- */
 #define PUT(id, ...) COPY(&s->code, ST_##id, __VA_ARGS__)
@@ -39,8 +41,8 @@ typedef struct {
 static int64_t cls_at(unsigned cls, size_t member) {
     return (int64_t)(offsetof(Run, cls) + cls * sizeof((Run *)0)->cls[0] + member);
 }
-enum { ISSUES = 0, LANES_SEEN = 8, LANES_OFF = 16 };
-_Static_assert(sizeof(((Run *)0)->cls[0]) == 24, "issues, lanes, off");
+enum { ISSUES = 0, LANES_SEEN = 8, LANES_OFF = 16, BY_ALL = 24 };
+_Static_assert(sizeof(((Run *)0)->cls[0]) == 32, "issues, lanes, off, all");
 static int64_t pred_at(unsigned index) { return (int64_t)(offsetof(Warp, p) + 4 * index); }
 
 static uint32_t rare(Stencils *s, Rare what) {
@@ -58,7 +60,8 @@ static void count_issues(Stencils *s, uint32_t from, uint32_t to, bool back) {
     for (unsigned c = 0; c < CLS_COUNT; c++) {
         if (!n[c])
             continue;
-        int64_t issues = cls_at(c, ISSUES), lanes = cls_at(c, LANES_SEEN), active = offsetof(Warp, active);
+        int64_t issues = cls_at(c, s->masked ? ISSUES : BY_ALL), lanes = cls_at(c, LANES_SEEN),
+                active = offsetof(Warp, active);
         if (back)
             PUT(less, NUMBERS(issues, n[c]));
         else
@@ -67,10 +70,6 @@ static void count_issues(Stencils *s, uint32_t from, uint32_t to, bool back) {
             PUT(less_lanes, NUMBERS(lanes, n[c], active));
         else if (s->masked)
             PUT(add_lanes, NUMBERS(lanes, n[c], active));
-        else if (back)
-            PUT(less, NUMBERS(lanes, 32 * n[c]));
-        else
-            PUT(add, NUMBERS(lanes, 32 * n[c]));
     }
     if (back)
         PUT(add, NUMBERS(offsetof(Run, quota), to - from));
@@ -283,7 +282,7 @@ static bool is_copied_access(const Stencils *s, const Dec *dec) {
 /* A piece of the access. */
 static void copy_access(Stencils *s, uint32_t pc, unsigned id, const VectorMap *map, uint32_t slow) {
     const Dec *dec = region_known(s->run, pc);
-    int64_t record = (int64_t)(pc * sizeof(Dec) + offsetof(Dec, alloc));
+    int64_t record = (int64_t)(s->found * sizeof(Dec) + offsetof(Dec, alloc));
     StencilFill fill = {.go = {slow}, .vectors = map->vector};
     if (dec->wide)
         fill = (StencilFill){NUMBERS(dec->target, record, offsetof(SimAlloc, address),
@@ -423,21 +422,53 @@ static void write_checks(Stencils *s, uint32_t pc, bool some, uint32_t slow) {
     copy_access(s, pc, id, &(VectorMap){0}, slow);
 }
 
+/* Are the store's items where the load found its own? */
+static bool is_found(const Stencils *s, const Dec *dec) {
+    const Dec *load = s->found == NOT_FOUND ? NULL : region_known(s->run, s->found);
+    return load && stores(dec) && !body_access_is_local(dec) && load->wide == dec->wide &&
+           load->imm[1] == dec->imm[1] && load->size == dec->size && load->target == dec->target &&
+           load->v[0].at == dec->v[0].at && load->mem.shift == dec->mem.shift && !load->mem.uniform &&
+           !dec->mem.uniform;
+}
+/* Behind the instruction: does p, q or n say something else now, or the registers of the address? */
+static void keep_found(Stencils *s, uint32_t pc, RegionKind kind) {
+    const Dec *dec = region_known(s->run, pc);
+    const LaneRow *row = kind == RI_LANE ? lane_of(s->run, dec) : NULL;
+    uint32_t masks = 3u << LANE_PARAM_P;
+    if (s->found == NOT_FOUND)
+        return;
+    if (s->found != pc &&
+        (!row || row->kind != LANE_DATA || lane_row_reads(row) & masks || is_some(s, dec))) {
+        s->found = NOT_FOUND;
+        return;
+    }
+    const Dec *load = region_known(s->run, s->found);
+    RegionOperands operands = region_operands(s->run, pc);
+    uintptr_t first = load->v[0].at / ROW_BYTES;
+    if (first >= ROW_COUNT || operands.written[first] || (load->wide && operands.written[first + 1]))
+        s->found = NOT_FOUND;
+}
+
 static void access_instruction(Stencils *s, uint32_t pc, uint32_t end) {
     const Dec *dec = region_known(s->run, pc);
     Lane lane = {.some = executing(s, dec)};
-    bool local = body_access_is_local(dec), rows = local || dec->size <= 4;
+    bool local = body_access_is_local(dec), rows = local || dec->size <= 4, found = is_found(s, dec);
     unsigned id =
         local ? ST_place_local
               : (dec->wide ? ST_place_global_1 : ST_place_shared_1) + (unsigned)__builtin_ctz(dec->size);
     VectorMap map = {0};
-    name_address(s, &map, pc);
-    stencil_vectors_take(&s->vectors, &map, id);
+    if (!found) {
+        name_address(s, &map, pc);
+        stencil_vectors_take(&s->vectors, &map, id);
+    }
     uint32_t back = stencil_label(&s->code),
              slow = rare(s, (Rare){.kind = RARE_CALL, .back = back, .pc = pc, .end = end}),
              number = s->rare.n - 1;
-    copy_access(s, pc, id, &map, slow);
-    stencil_vectors_release(&s->vectors);
+    if (!found) {
+        s->found = pc;
+        copy_access(s, pc, id, &map, slow);
+        stencil_vectors_release(&s->vectors);
+    }
     if (stores(dec)) {
         write_checks(s, pc, lane.some, slow);
         rows ? store_rows(s, pc, lane.some) : store_items(s, pc, lane.some);
@@ -446,10 +477,14 @@ static void access_instruction(Stencils *s, uint32_t pc, uint32_t end) {
     }
     stencil_here(&s->code, back);
     memcpy(s->rare.at[number].held, s->vectors.held, sizeof s->vectors.held);
+    if (stores(dec) || local)
+        s->found = NOT_FOUND;
 }
 static void rare_call(Stencils *s, const Rare *what) {
     const Dec *dec = region_known(s->run, what->pc);
     call_handler(s, what->pc, what->end, is_some(s, dec));
+    if (!stores(dec))
+        PUT(not_found, .words = NULL);
     stencil_vectors_load_again(&s->vectors, what->held);
     PUT(jump, .go = {what->back});
 }
@@ -479,22 +514,45 @@ static void sreg_instruction(Stencils *s, uint32_t pc, const SregPlace *place) {
     }
 }
 
-/* An instruction of control by its handler. EXIT does nothing where its guard is true in no lane. */
-static void control_instruction(Stencils *s, uint32_t pc) {
-    const Dec *dec = region_known(s->run, pc);
-    uint32_t none = stencil_label(&s->code);
-    bool skips = dec->optype == OT_EXIT && dec_is_guarded(dec);
-    if (skips) {
-        guard(s, dec);
-        PUT(if_none, .go = {none});
-    }
+/* An instruction of control by its handler. */
+static void call_control(Stencils *s, uint32_t pc) {
     PUT(call_control, NUMBERS(offsetof(Run, jit), offsetof(Jit, host.control), pc, offsetof(Warp, pc),
                               offsetof(Warp, active)));
-    if (skips) {
-        jump_to(s, pc + 1);
-        stencil_here(&s->code, none);
+}
+/* EXIT: of no lanes, of the whole warp, or its handler's. */
+static void exit_instruction(Stencils *s, uint32_t pc) {
+    const Dec *dec = region_known(s->run, pc);
+    uint32_t none = stencil_label(&s->code);
+    if (dec_is_guarded(dec)) {
+        guard(s, dec);
+        PUT(if_none, .go = {none});
+    } else if (s->masked)
+        PUT(active_g, NUMBERS(offsetof(Warp, active)));
+    else
+        PUT(all_g, .words = NULL);
+    _Static_assert(offsetof(Warp, active) == offsetof(Warp, valid) + 4 &&
+                       offsetof(Warp, sleep) == offsetof(Warp, yield) + 4 &&
+                       offsetof(Warp, blocked) == offsetof(Warp, yield) + 8 &&
+                       offsetof(Cta, cluster_used) == offsetof(Cta, barriers_used) + 1,
+                   "exit_warp has them together");
+    PUT(exit_warp,
+        NUMBERS(offsetof(Warp, cta), offsetof(Warp, valid), offsetof(Cta, barriers_used),
+                offsetof(Warp, yield), offsetof(Warp, state), WARP_DONE, offsetof(Cta, ndone), RUN_DONE),
+        .go = {rare(s, (Rare){.kind = RARE_EXIT, .pc = pc})});
+    stencil_here(&s->code, none);
+    if (dec_is_guarded(dec)) {
         count_off(s, dec);
+        go_behind(s, pc + 1);
     }
+}
+static void control_instruction(Stencils *s, uint32_t pc) {
+    const Dec *dec = region_known(s->run, pc);
+    bool more = dec->nq && (dec->q[0].index != REG_PT || dec->q[0].x); /* a second guard */
+    if (dec->optype == OT_EXIT && !more) {
+        exit_instruction(s, pc);
+        return;
+    }
+    call_control(s, pc);
     go_behind(s, pc + 1);
 }
 
@@ -550,9 +608,9 @@ static void block_code(Stencils *s, const RegionBlock *block) {
     RegionKind kind = RI_LANE;
     SregPlace place;
     stencil_vectors_block(&s->vectors, block->pc, end);
+    s->found = NOT_FOUND;
     PUT(head,
-        NUMBERS(offsetof(Run, quota), block->n, offsetof(Run, jit), offsetof(Jit, slots),
-                (int64_t)(block->pc * sizeof(JitSlot) + offsetof(JitSlot, bound))),
+        NUMBERS(offsetof(Run, quota), block->n, (int64_t)(block->pc * sizeof(Dec) + offsetof(Dec, bound))),
         .go = {rare(s, (Rare){.kind = RARE_LEAVE, .pc = block->pc})});
     count_issues(s, block->pc, end, false);
     for (uint32_t pc = block->pc; pc < end; pc++) {
@@ -571,6 +629,7 @@ static void block_code(Stencils *s, const RegionBlock *block) {
         case RI_BRANCH: branch_instruction(s, pc); break;
         default: control_instruction(s, pc); break;
         }
+        keep_found(s, pc, kind);
     }
     if (kind < RI_BRANCH)
         go_behind(s, end);
@@ -603,6 +662,10 @@ static void rare_code(Stencils *s, const Rare *what) {
     case RARE_LEAVE: PUT(leave_at, NUMBERS(offsetof(Warp, pc), what->pc)); break;
     case RARE_BRANCH: leave_before(s, what->pc); break;
     case RARE_CALL: rare_call(s, what); break;
+    case RARE_EXIT:
+        call_control(s, what->pc);
+        jump_to(s, what->pc + 1);
+        break;
     case RARE_TRAP:
         count_issues(s, what->pc + 1, what->end, true);
         PUT(leave_with, NUMBERS(offsetof(Warp, pc), what->pc));

@@ -9,6 +9,7 @@ void machine_cluster_join(Cta *cta, Cta *first, uint32_t rank) {
     if (cta == first)
         cta->cluster = mem_zeroed(1, sizeof *cta->cluster);
     cta->cluster = first->cluster;
+    cta->cluster_used = true;
     cta->cluster->block[rank] = cta;
     cta->cluster->n++;
     cta->cluster->living++;

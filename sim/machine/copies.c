@@ -24,8 +24,6 @@ typedef struct Copies {
 } Copies;
 
 void machine_copies_start(Warp *warp) {
-    if (!warp->copies)
-        return;
     warp->copies->n = 0;
     memset(warp->copies->groups, 0, sizeof warp->copies->groups);
 }

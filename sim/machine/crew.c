@@ -282,6 +282,7 @@ static void add_counts(Run *run, const Helper *helper) {
         run->cls[i].issues += helper->run.cls[i].issues;
         run->cls[i].lanes += helper->run.cls[i].lanes;
         run->cls[i].off += helper->run.cls[i].off;
+        run->cls[i].all += helper->run.cls[i].all;
     }
     sum->bsync_releases += stats->bsync_releases;
     sum->switches += stats->switches;

@@ -94,7 +94,7 @@ static Cta *cta_create(Run *run) {
     return cta;
 }
 
-static void start_registers(Run *run, Warp *warp) {
+static void start_registers(const Run *run, Warp *warp) {
     bool other = run->opt.unwritten == MACHINE_UNWRITTEN_OTHER; /* then also those of code not bound yet */
     machine_fill_unwritten(run, warp->rows,
                            (size_t)(other || run->rows_used > 255 ? 255 : run->rows_used) * ROW_BYTES);
@@ -105,20 +105,38 @@ static void start_registers(Run *run, Warp *warp) {
     warp->p[REG_PT] = warp->p[PRED_UP + REG_UPT] = ~0u;
 }
 
-static void warp_start(Run *run, Warp *warp, uint32_t threads) {
-    uint32_t first = warp->index * 32, here = threads - first >= 32 ? 32 : threads - first;
-    memset((uint8_t *)warp + offsetof(Warp, yield), 0, offsetof(Warp, behind) - offsetof(Warp, yield));
+/* What other warps of its block may see before its first turn. */
+static void warp_wait_for_turn(const Run *run, Warp *warp, uint32_t threads) {
+    uint32_t here = threads - warp->index * 32;
+    warp->valid = here >= 32 ? ~0u : (1u << here) - 1;
+    if (run->opt.replay && run->opt.replay->lanes & warp->valid)
+        warp->valid &= run->opt.replay->lanes;
+    warp->state = WARP_STARTS;
+    warp->cluster_pending = 0;
+}
+
+/* What is 0 in a warp that starts, in as many stores of the host as need be: of so few bytes a call takes
+ * longer. It may go on into rpc. */
+static void clear_state(Warp *warp) {
+    typedef uint64_t Part __attribute__((vector_size(16), aligned(4), may_alias));
+    enum { STATE_BYTES = offsetof(Warp, rpc) - offsetof(Warp, yield) };
+    uint8_t *at = (uint8_t *)warp + offsetof(Warp, yield);
+    for (size_t i = 0; i < STATE_BYTES; i += sizeof(Part))
+        *(Part *)(void *)(at + i) = (Part){0};
+}
+
+/* Not before its first turn: what it needs is then near, in the host's caches. */
+static void warp_start(const Run *run, Warp *warp) {
+    clear_state(warp);
     start_registers(run, warp);
     if (warp->local_hi > warp->local_lo)
         machine_fill_unwritten(run, warp->local + (size_t)warp->local_lo * 32,
                                (size_t)(warp->local_hi - warp->local_lo) * ROW_BYTES);
     warp->local_lo = UINT32_MAX;
     warp->local_hi = 0;
-    warp->pc = (uint32_t)((run->kernel->address - run->bin->code_base) / INST_BYTES);
-    warp->valid = here == 32 ? ~0u : (1u << here) - 1;
-    if (run->opt.replay && run->opt.replay->lanes & warp->valid)
-        warp->valid &= run->opt.replay->lanes;
+    warp->pc = run->first_pc;
     warp->active = warp->first_valid = warp->valid;
+    warp->state = WARP_READY;
     if (warp->members_used) {
         memset(warp->companions, 0, sizeof warp->companions);
         memset(warp->saves, 0, sizeof warp->saves);
@@ -127,7 +145,8 @@ static void warp_start(Run *run, Warp *warp, uint32_t threads) {
     if (warp->rpc_used)
         memset(warp->rpc_words, 0, sizeof warp->rpc_words);
     warp->rpc_used = false;
-    machine_copies_start(warp);
+    if (warp->copies)
+        machine_copies_start(warp);
     if (warp->shadow)
         machine_shadow_reset(warp);
 }
@@ -162,11 +181,12 @@ static void start_block(Grid *g, uint64_t n) {
     Run *run = g->r;
     Cta *cta = g->spare ? g->spare : cta_create(run);
     g->spare = NULL;
-    const uint32_t *block = run->launch->block;
+    const uint32_t *block = run->launch->block, threads = block[0] * block[1] * block[2];
     cta->number = n;
     cta->rank = sim_block_of(run->launch, run->cluster, n, cta->id);
     cta->ndone = 0;
-    memset(cta->bar, 0, sizeof cta->bar);
+    if (cta->barriers_used)
+        memset(cta->bar, 0, sizeof cta->bar);
     cta->barriers_used = cta->cluster_used = false;
     machine_fill_unwritten(run, cta->shared, run->all_shared);
     if (run->lent_shared != ~0u) /* the system's */
@@ -176,7 +196,7 @@ static void start_block(Grid *g, uint64_t n) {
     if (cta->shared_written && run->lent_shared != ~0u)
         memset(cta->shared_written + run->lent_shared, 1, LENT_SHARED_BYTES);
     for (uint32_t i = 0; i < cta->nwarps; i++)
-        warp_start(run, &cta->warps[i], block[0] * block[1] * block[2]);
+        warp_wait_for_turn(run, &cta->warps[i], threads);
     machine_grid_add(g, cta);
 }
 
@@ -262,6 +282,8 @@ static bool turn(Grid *grid, bool *ran, uint64_t *alarm) {
             wake(run, warp);
             if (warp->state == WARP_ASLEEP && warp->deadline < *alarm)
                 *alarm = warp->deadline;
+            if (warp->state == WARP_STARTS)
+                warp_start(run, warp);
             if (warp->state != WARP_READY)
                 continue;
             *ran = true;

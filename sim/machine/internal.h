@@ -75,6 +75,8 @@ struct Dec {
     uint8_t always; /* call `part` even when no lane's guard is true */
     uint8_t chains; /* the handlers go on with the next instruction: it may be part of a run */
     uint8_t last;   /* of its run, if it is in one: copied code calls its handler alone */
+    uint8_t bound;  /* all of the longest compiled block that begins here is decoded: where this is 0 compiled
+                     * code leaves */
     uint32_t mods;
     uint32_t xm[4]; /* sign or inversion masks of v[]: value = (bits & am) ^ xm */
     uint32_t am[4];
@@ -134,7 +136,7 @@ struct Dec {
         struct { uint32_t op, is_signed; } redux;
         struct { uint32_t redop; } barrier;
         struct { uint32_t for_branch /* nobody else reads it */, keeps; } r2ur;
-        struct { uint32_t kind, second /* of the next word, or SR_COUNT */, uniform; } sreg; /* SregKind */
+        struct { uint32_t kind, second /* of the next word, or SR_COUNT */, uniform, at /* SregPlace */; } sreg; /* SregKind */
     };
     // clang-format on
     int64_t target;                /* byte distance or absolute address of control transfers; memory offset */
@@ -156,7 +158,9 @@ typedef struct {       /* one named barrier */
     uint32_t arrived; /* warps; no part of BARState: R2B forgets them */
 } Barrier;
 
-typedef enum { WARP_READY, WARP_ASLEEP, WARP_AT_BARRIER, WARP_AT_CLUSTER, WARP_DONE } WarpState;
+/* WARP_STARTS: its first turn is to come, and brings the rest of its state; others look at `valid` and what
+ * follows from that. */
+typedef enum { WARP_READY, WARP_ASLEEP, WARP_AT_BARRIER, WARP_AT_CLUSTER, WARP_STARTS, WARP_DONE } WarpState;
 
 typedef struct {                           /* blocks that run together and see each other's shared memory */
     struct Cta *block[SIM_CLUSTER_BLOCKS]; /* by rank; NULL: it has ended */
@@ -184,21 +188,22 @@ struct Warp {
     uint32_t local_lo, local_hi; /* words [lo, hi) were written since they were zeroed */
     bool members_used;           /* saves and companions are not all 0 */
     bool rpc_used;               /* rpc_words, which is RPCMOV's, is not */
-    /* Up to `behind`, which is not, all is 0 when a warp starts, but predicates. */
-    uint32_t yield, sleep, switch_mask;
-    uint32_t tried;   /* lanes that a WARPSYNC let run since one last passed (policy warpsync-turns) */
+    uint8_t state;               /* WarpState */
+    uint8_t barrier;             /* where it waits */
+    uint32_t cluster_pending;    /* of cluster_arrived those whose phase is not complete */
+    /* Up to `rpc`, which is not, all is 0 when a warp starts, but predicates. */
+    uint32_t yield, sleep;
     uint32_t blocked; /* lanes parked at BSYNC or WARPSYNC (policy "blocked") */
+    uint32_t switch_mask;
+    uint32_t tried; /* lanes that a WARPSYNC let run since one last passed (policy warpsync-turns) */
     uint32_t p[PRED_COUNT];
     uint32_t b[16];
-    uint16_t saved;  /* registers that any lane has saved: the others have no depths */
-    uint8_t state;   /* WarpState */
-    uint8_t barrier; /* where it waits */
+    uint16_t saved; /* registers that any lane has saved: the others have no depths */
     bool timer_on;
     uint32_t red_copy;  /* WarpBARState */
     uint32_t pick_next; /* MACHINE_LANE_ROTATE */
     uint32_t hops;
-    uint32_t cluster_arrived; /* lanes that have arrived at the cluster's barrier and not waited since; */
-    uint32_t cluster_pending; /* of them, those whose phase is not complete */
+    uint32_t cluster_arrived; /* lanes that have arrived at the cluster's barrier and not waited since */
     uint32_t rpc[32];
     uint32_t behind[32]; /* where lanes go on at ENDCOLLECTIVE */
     uint64_t deadline;   /* in ticks of the run */
@@ -217,7 +222,7 @@ typedef struct Cta {
     Warp *warps;
     Barrier bar[NUM_BARRIERS];
     bool barriers_used;      /* any of them, in the life of the block */
-    bool cluster_used;       /* the cluster's one */
+    bool cluster_used;       /* the cluster's one, or there is a cluster */
     bool borrowed;           /* another thread made it */
     uint64_t number;         /* in the grid */
     uint8_t *shared;         /* with 64 bytes of slack */
@@ -270,6 +275,7 @@ typedef struct Run {
     uint64_t mem_version;    /* counts stores that changed a byte of any memory */
     uint64_t clock_reads;
     uint64_t random;    /* MACHINE_LANE_RANDOM */
+    uint32_t first_pc;  /* of the kernel */
     uint32_t rows_used; /* highest R row named by decoded instructions + 1 */
     bool ur_used;
     bool bssy_assigns, warpsync_turns, mufu_flushes;
@@ -279,6 +285,7 @@ typedef struct Run {
     uint64_t budget;   /* instructions that it may issue as yet; alone opt.max_issues */
     struct {
         uint64_t issues, lanes, off; /* off: of the lanes those whose guard is false */
+        uint64_t all;                /* issues more, each by all 32 lanes */
     } cls[CLS_COUNT];
     struct Cta *spare;  /* memory of a finished block, of this or an earlier run of the session */
     unsigned spare_for; /* the checked modes that it was made for */
@@ -379,6 +386,7 @@ struct Level {
     int (*issue_hot)(Warp *w);                        /* with what run->jit has compiled */
     int (*call)(Warp *w, uint32_t pc, uint32_t g);    /* one data instruction, not those behind it */
     int (*control)(Warp *w, uint32_t pc, uint32_t g); /* one other instruction, uncounted */
+    OpFn *warp_row, *block_word;                      /* at sreg.at, for all lanes */
     const LaneHandler *lanes[LANE_PARTS];             /* of the parts of isa/lane/lanes.def */
 };
 extern const Level level_base;
@@ -409,7 +417,7 @@ BindFn bind_not_simulated;
 bool machine_whole_warp(Warp *w, const Dec *dec, uint32_t g, int *status);
 
 /* ---- asynchronous copies (copies.c) ---- */
-void machine_copies_start(Warp *warp); /* a warp of a new block: none is under way */
+void machine_copies_start(Warp *warp); /* a warp of a new block, which has some: none is under way */
 void machine_copies_free(Warp *warp);
 void machine_copies_finish(Warp *warp, uint32_t lanes); /* all of these lanes */
 

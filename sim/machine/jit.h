@@ -33,12 +33,9 @@ typedef struct JitSlot { /* of an instruction */
     bool reads_bank;            /* compiled code reads its constant when it begins, from JitHost.ahead */
     bool known;                 /* a region has it: its word is kept */
     bool calls_handler;         /* copied code calls its handler, and goes on behind it itself */
-    uint8_t
-        bound; /* all of them are in the run's program: compiled code leaves at a block of which this is 0 */
 } JitSlot;
 
-/* Instructions of which slots are bound, or something is ahead: as little is to be undone for the next run.
- */
+/* Instructions of which something is ahead: as little is to be undone for the next run. */
 typedef struct {
     uint32_t *at, n, room;
 } JitPlaces;

@@ -567,6 +567,10 @@ static bool check_launch(const Run *run, Diags *d) {
 
 static void collect_stats(Run *run) {
     MachineStats *machine_stats = &run->res->stats;
+    for (unsigned i = 0; i < CLS_COUNT; i++) {
+        run->cls[i].issues += run->cls[i].all;
+        run->cls[i].lanes += 32 * run->cls[i].all;
+    }
     machine_stats->data_issues = run->cls[CLS_DATA].issues;
     machine_stats->data_lane_issues = run->cls[CLS_DATA].lanes;
     machine_stats->data_true_lane_issues = run->cls[CLS_DATA].lanes - run->cls[CLS_DATA].off;
@@ -623,6 +627,7 @@ MachineSession *machine_open(const Binary *binary, const char *kernel, const Lau
                  .mem = mem,
                  .ncode = binary->ncode,
                  .level = machine_level_find(host_level)};
+    run->first_pc = (uint32_t)((func->address - binary->code_base) / INST_BYTES);
     bool ok =
         run->level || diag(d, (SrcLoc){0}, DIAG_E0513, kernel, "this host cannot run the level asked for");
     ok = ok && check_launch(run, d) && check_clusters(run, d) && machine_take_program(run, d) &&

@@ -66,7 +66,7 @@ static bool reads_clock(unsigned kind) { return kind >= SR_CLOCK_LO && kind <= S
 
 static OpFn read_and_go_on;
 bool machine_sreg_place(const Dec *dec, SregPlace *out) {
-    if (dec->full != read_and_go_on || dec->sreg.second != SR_COUNT)
+    if (dec->part != read_and_go_on || dec->sreg.second != SR_COUNT)
         return false;
     unsigned kind = dec->sreg.kind;
     *out = (SregPlace){.of_block = kind >= SR_CTAID_X && kind <= SR_CTAID_Z};
@@ -85,19 +85,6 @@ static int read_sreg(Warp *warp, Dec *dec, uint32_t g) {
         uint32_t v = sreg_value(warp, dec->sreg.kind, low_lane(g));
         for (unsigned i = 0; i < 32; i++)
             r[i] = v;
-        return RUN_OK;
-    }
-    if (g == ~0u && dec->sreg.kind >= SR_TID_X && dec->sreg.kind <= SR_TID_Z) {
-        memcpy(r, warp->tid[dec->sreg.kind - SR_TID_X], ROW_BYTES);
-        return RUN_OK;
-    }
-    if (dec->sreg.kind >= SR_CTAID_X && dec->sreg.kind <= SR_VIRTID) { /* the same for all lanes */
-        typedef uint32_t Row __attribute__((vector_size(ROW_BYTES), may_alias));
-        uint32_t v = sreg_value(warp, dec->sreg.kind, 0);
-        if (g == ~0u)
-            *(Row *)(void *)r = (Row){0} + v;
-        for (; ~g && g; g &= g - 1)
-            r[low_lane(g)] = v;
         return RUN_OK;
     }
     for (; g; g &= g - 1) {
@@ -132,6 +119,11 @@ static bool use_sreg(Bind *bind, unsigned slot, bool wide, bool is_uniform) {
     dec->full = dec->part = read_sreg;
     if (!reads_clock(kind))
         bind_chained(bind, read_and_go_on, read_and_go_on);
+    SregPlace place; /* rows are written in vectors as wide as those that read them */
+    if (machine_sreg_place(dec, &place)) {
+        dec->full = place.of_block ? bind->run->level->block_word : bind->run->level->warp_row;
+        dec->sreg.at = (uint32_t)place.at;
+    }
     return !bind->failed;
 }
 bool bind_S2R(Bind *b) { return use_sreg(b, S2R_sr, false, false); }

@@ -9,6 +9,7 @@
  * are issued one by one. Control may begin in the middle of a run. SPDX-License-Identifier: MIT */
 #include "sim/ops/ops.h"
 #include "sim/machine/jit.h"
+#include <string.h>
 /* Handlers pass control on without cleaning the vector registers (CMakeLists.txt). */
 #if defined(__AVX__)
 #define CLEAN_UPPER _mm256_zeroupper()
@@ -63,6 +64,10 @@ static void find_run(Run *run, uint32_t pc) {
 
 static void count(Run *run, uint32_t cls, uint32_t lanes, int64_t n) {
     run->quota -= n;
+    if (lanes == ~0u) {
+        run->cls[cls].all += (uint64_t)n;
+        return;
+    }
     run->cls[cls].issues += (uint64_t)n;
     run->cls[cls].lanes += (uint64_t)n * (uint64_t)__builtin_popcount(lanes);
 }
@@ -149,35 +154,53 @@ static void heat(Warp *warp, uint32_t insts) {
     uint32_t known = warp->run->jit->slots[warp->pc].length[kind];
     heat_at(warp, warp->pc, kind, known ? known : insts);
 }
-static int issue_hot(Warp *warp) {
+/* Where the warp is there is code of this kind: false, it has executed nothing. */
+static inline bool execute_code(Warp *warp, const JitSlot *slot, unsigned kind, int *status) {
+    Run *run = warp->run;
+    Jit *jit = run->jit;
+    uint32_t pc = warp->pc;
+    int64_t quota = run->quota;
+    *status = slot->code[kind](warp, &jit->host);
+    CLEAN_UPPER;
+    *jit->executed += (uint64_t)(quota - run->quota);
+    if (slot->copied[kind])
+        heat_at(warp, pc, kind, (uint32_t)(quota - run->quota));
+    return *status != RUN_OK || run->quota != quota;
+}
+static __attribute__((noinline)) int issue_or_execute(Warp *warp) {
     Run *run = warp->run;
     Jit *jit = run->jit;
     int status = RUN_OK;
-    heat(warp, 16);
     while (status == RUN_OK && run->quota > 0) {
         uint32_t pc = warp->pc;
         int64_t quota = run->quota;
         JitSlot *slot = &jit->slots[pc < run->ncode ? pc : run->ncode];
         unsigned kind = kind_now(warp);
-        JitCode *code = slot->code[kind];
-        if (slot->block && !slot->bound && quota >= slot->block)
+        if (slot->block && !run->prog[pc].bound && quota >= slot->block)
             jit_bind_block(run, pc);
-        if (code) {
-            status = code(warp, &jit->host);
-            CLEAN_UPPER;
-            *jit->executed += (uint64_t)(quota - run->quota);
-            if (slot->copied[kind])
-                heat_at(warp, pc, kind, (uint32_t)(quota - run->quota));
-            if (status == RUN_OK && run->quota != quota)
+        if (slot->code[kind] && execute_code(warp, slot, kind, &status)) {
+            if (status == RUN_OK)
                 heat(warp, 8); /* it left for somewhere */
-            if (status != RUN_OK || run->quota != quota)
-                continue;
+            continue;
         }
         status = issue_next(warp);
         if (warp->pc <= pc && status == RUN_OK && run->quota != quota) /* not only decoded */
             heat(warp, pc - warp->pc + 1);
     }
     return status;
+}
+/* Most warps of short kernels end in the code where they begin. */
+static int issue_hot(Warp *warp) {
+    Run *run = warp->run;
+    uint32_t pc = warp->pc;
+    int status = RUN_OK;
+    unsigned kind = kind_now(warp);
+    const JitSlot *slot = &run->jit->slots[pc < run->ncode ? pc : run->ncode];
+    if (!slot->code[kind] || !run->prog[pc].bound)
+        heat(warp, 16);
+    else if (execute_code(warp, slot, kind, &status) && status == RUN_OK)
+        heat(warp, 8);
+    return status == RUN_OK ? issue_or_execute(warp) : status;
 }
 
 static int call_data(Warp *warp, uint32_t pc, uint32_t g) {
@@ -213,11 +236,21 @@ static BindFn *const table[OT_COUNT] = {ISA_SIMULATED_LEVELS_OPTYPES(ROW_LEVELS)
 
 #define TEXT2(x) #x
 #define TEXT(x) TEXT2(x)
+/* What S2R reads in most places. */
+static int warp_row(Warp *warp, Dec *dec, UNUSED uint32_t g) {
+    const uint32_t *from = (const uint32_t *)(const void *)((const char *)warp + dec->sreg.at);
+    uint32_t *r = dec_dst(warp, dec, 0);
+    LANES { r[i] = from[i]; }
+    return NEXT_ALL;
+}
+static int block_word(Warp *warp, Dec *dec, UNUSED uint32_t g) {
+    uint32_t *r = dec_dst(warp, dec, 0), word;
+    memcpy(&word, (const char *)warp->cta + dec->sreg.at, sizeof word);
+    LANES { r[i] = word; }
+    return NEXT_ALL;
+}
+
 extern const Level LV(level);
-const Level LV(level) = {TEXT(SIM_LEVEL),
-                         table,
-                         issue,
-                         issue_hot,
-                         call_data,
-                         call_control,
-                         {LV(lanes_int), LV(lanes_float), LV(lanes_cvt)}};
+const Level LV(level) = {TEXT(SIM_LEVEL), table,      issue,
+                         issue_hot,       call_data,  call_control,
+                         warp_row,        block_word, {LV(lanes_int), LV(lanes_float), LV(lanes_cvt)}};

@@ -1,8 +1,8 @@
 /* Loads and stores as stencils and LLVM's code, and interpreted: of a byte to four words, addresses of each
  * half of a warp in step or equal, overlapping, misaligned, at the ends of an allocation and outside, in
- * memory that may not be written, for all lanes and some, at every host level that has compiled code. Memory,
- * what counts as written, traps and statistics are compared. Exit status 77 where there is no compiled code.
- * SPDX-License-Identifier: MIT */
+ * memory that may not be written, also of what has just been loaded, for all lanes and some, at every host
+ * level that has compiled code. Memory, what counts as written, traps and statistics are compared. Exit
+ * status 77 where there is no compiled code. SPDX-License-Identifier: MIT */
 #include "emit/elf/binary.h"
 #include "sim/machine/machine.h"
 #include "tools/jobs/driver.h"
@@ -28,7 +28,8 @@ enum { LANES = 32, ROOM = 160, SKIPPED = 77 }; /* ROOM: what an allocation has r
     "add.u32 %x1, %t, 7; add.u32 %x2, %t, 8; add.u32 %x3, %t, 9;\n"                                          \
     "L: " guard "ld" far load loaded ", [%a]; mad.lo.u32 %x, %x, 5, %v;\n"                                   \
     "mad.lo.u32 %x1, %x1, 3, %v1; mad.lo.u32 %x2, %x2, 7, %v2; mad.lo.u32 %x3, %x3, 9, %v3;\n"               \
-    "shr.u32 %v, %x, 8; xor.b32 %x, %x, %v;\n" guard "st" far store "[%b], " stored ";\n"                    \
+    "shr.u32 %v, %x, 8; xor.b32 %x, %x, %v;\n" guard "ld" far load loaded ", [%b];\n"                        \
+    "add.u32 %x, %x, %v; add.u32 %x1, %x1, %v1;\n" guard "st" far store "[%b], " stored ";\n"                \
     "and.b32 %v, %x, 3; and.b32 %v1, %x, 5; and.b32 %v2, %x, 9; and.b32 %v3, %x, 17;\n" guard                \
     "st." near store "[%s], " kept ";\n" guard "ld." near load loaded ", [%s];\n"                            \
     "xor.b32 %x, %x, %v; xor.b32 %x1, %x1, %v1; xor.b32 %x2, %x2, %v2; xor.b32 %x3, %x3, %v3;\n"             \
