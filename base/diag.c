@@ -45,9 +45,8 @@ void source_position(const Source *source, SrcLoc loc, uint32_t *line, uint32_t 
     uint32_t n = 1;
     if (end > source->size_bytes)
         end = source->size_bytes;
-    for (size_t i = 0; i < end; i++)
-        if (source->text[i] == '\n')
-            n++, start = i + 1;
+    for (const char *next; start < end && (next = memchr(source->text + start, '\n', end - start)); n++)
+        start = (size_t)(next + 1 - source->text);
     *line = n;
     *column = (uint32_t)(end - start) + 1;
 }

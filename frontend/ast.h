@@ -35,7 +35,8 @@ typedef enum {
 #include "frontend/ptx_ops.def"
     PTX_OP_COUNT
 } PtxOp;
-const char *ptx_op_name(PtxOp op); /* "setp" */
+const char *ptx_op_name(PtxOp op);                 /* "setp" */
+PtxOp ptx_op_named(const char *text, size_t size); /* PTX_NOP_NONE: none is called so */
 /* Where control goes when the statement has been executed; behind CALL: it does not come back. */
 // clang-format off
 typedef enum { PTX_GOES_ON, PTX_GOES_CALL, PTX_GOES_LABEL, PTX_GOES_TABLE, PTX_GOES_RETURN, PTX_GOES_EXIT,

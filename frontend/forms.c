@@ -308,13 +308,6 @@ static bool takes_space(unsigned form) {
     return takes;
 }
 
-static PtxOp find_op(const char *text, size_t n) {
-    for (unsigned op = 1; op < PTX_OP_COUNT; op++)
-        if (same(ptx_op_name((PtxOp)op), (Mod){text, (uint32_t)n}))
-            return (PtxOp)op;
-    return PTX_NOP_NONE;
-}
-
 /* The forms of an opcode stand together: of several initialisers the last one counts. */
 enum { BEFORE_FORMS = __COUNTER__ };
 #pragma GCC diagnostic push
@@ -420,7 +413,7 @@ static unsigned name_words(unsigned form, const Mod *mods, unsigned n) {
 
 size_t form_name_bytes(const char *opcode, const char *modifiers) {
     Mod mods[FORM_MAX_MODS];
-    PtxOp op = find_op(opcode, strlen(opcode));
+    PtxOp op = ptx_op_named(opcode, strlen(opcode));
     unsigned n = split_mods(modifiers, strlen(modifiers), mods), most = 0;
     for (unsigned f = 1; f < form_count(); f++) {
         unsigned words = forms[f].op == op ? name_words(f, mods, n) : 0;
@@ -431,7 +424,7 @@ size_t form_name_bytes(const char *opcode, const char *modifiers) {
 
 bool form_takes_class(const char *opcode, char cls) {
     FormElement e[FORM_MAX_ELEMENTS];
-    PtxOp op = find_op(opcode, strlen(opcode));
+    PtxOp op = ptx_op_named(opcode, strlen(opcode));
     bool open, takes = false;
     for (unsigned f = 1; f < form_count(); f++)
         for (unsigned k = forms[f].op == op ? form_elements(f, e, &open) : 0; k--;)
@@ -442,7 +435,7 @@ bool form_takes_class(const char *opcode, char cls) {
 bool form_decode(const char *text, size_t size, SrcLoc loc, Diags *d, StrTab *strings, PtxInsn *out) {
     const char *dot = memchr(text, '.', size);
     size_t base = dot ? (size_t)(dot - text) : size;
-    PtxOp op = find_op(text, base);
+    PtxOp op = ptx_op_named(text, base);
     if (!op) {
         char name[64];
         snprintf(name, sizeof name, "%.*s", (int)(base > 60 ? 60 : base), text);

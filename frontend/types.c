@@ -36,6 +36,12 @@ static const struct {
 };
 
 const char *ptx_op_name(PtxOp op) { return (unsigned)op < PTX_OP_COUNT ? ops[op].name : "?"; }
+PtxOp ptx_op_named(const char *text, size_t size) {
+    for (unsigned op = 1; size && op < PTX_OP_COUNT; op++)
+        if (ops[op].name[0] == text[0] && !strncmp(ops[op].name, text, size) && !ops[op].name[size])
+            return (PtxOp)op;
+    return PTX_NOP_NONE;
+}
 PtxGoes ptx_goes(const PtxInsn *i) { return i->op < PTX_OP_COUNT ? ops[i->op].goes : PTX_GOES_ON; }
 bool ptx_leaves(const PtxInsn *i) { return ptx_goes(i) > PTX_GOES_CALL; }
 

@@ -184,7 +184,8 @@ static bool take_common(FrameState *to, const FrameState *from) {
         *to = *from;
         return true;
     }
-    for (unsigned r = 0; r < REG_RZ; r++)
+    bool same = memcmp(to->held, from->held, sizeof to->held) == 0; /* mostly */
+    for (unsigned r = 0; r < REG_RZ && !same; r++)
         if (to->held[r] != from->held[r] && to->held[r] != REG_RZ) {
             to->held[r] = REG_RZ;
             changed = true;

@@ -23,9 +23,9 @@ typedef struct {
 static Lines index_lines(Arena *a, const Source *source) {
     VEC(uint32_t) v = {0};
     VEC_ADD(a, &v, 0);
-    for (size_t i = 0; source && source->text && i < source->size_bytes; i++)
-        if (source->text[i] == '\n')
-            VEC_ADD(a, &v, (uint32_t)i + 1);
+    const char *at = source ? source->text : NULL, *end = at ? at + source->size_bytes : NULL;
+    for (; at && (at = memchr(at, '\n', (size_t)(end - at))); at++)
+        VEC_ADD(a, &v, (uint32_t)(at + 1 - source->text));
     return (Lines){v.at, v.n};
 }
 

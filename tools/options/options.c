@@ -747,14 +747,16 @@ static int group_number(const Command *command, int of) {
 
 /* All options as argp takes them, headings behind them, and a row that ends them. */
 static void describe(Arena *a, const Command *command, Options *all) {
-    for (int g = 0; command->groups[g]; g++)
+    for (int g = 0; command->groups[g]; g++) {
+        const int number = group_number(command, g);
         for (const struct argp_option *o = command->groups[g]; o->name; o++) {
             struct argp_option *full = VEC_PUSH(a, all);
             *full = *o;
-            full->group = group_number(command, g);
+            full->group = number;
             const char *names = cli_names_listed(o);
             full->doc = *names ? arena_join(a, o->doc, names) : o->doc;
         }
+    }
     for (int g = 0; all->n && command->groups[g]; g++)
         if (group_number(command, g) == g + 2)
             *VEC_PUSH(a, all) = (struct argp_option){.doc = heading_of(command->groups[g]), .group = g + 2};
