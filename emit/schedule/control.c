@@ -29,9 +29,12 @@ typedef struct { /* one register access that a later instruction may come too cl
     uint8_t kind, operand, part, age;
 } Flight;
 
+/* A cell of a state: masks of the scoreboards that a pending result and a late read hang on, and of the
+ * queues of the instructions behind both. */
+enum { CELL_WRITES = 0, CELL_READS = 8, CELL_QUEUES = 16, CELL_MASK = 0xff, CELL_STEP = 16 };
+
 typedef struct {
-    uint8_t write_sb[CELL_COUNT], read_sb[CELL_COUNT]; /* masks */
-    uint16_t queues[CELL_COUNT];                       /* mask: queues of the instructions behind both */
+    uint32_t *cells;
     /* Scoreboards of memory instructions that are younger than all that set STORE_SB: memory instructions
      * read in order, so whoever waits for one of these need not wait for STORE_SB. */
     uint8_t vouches;
@@ -40,8 +43,8 @@ typedef struct {
     bool reached;
 } State;
 
-typedef struct {         /* what the walk asks about an instruction again and again */
-    const CellRef *refs; /* reads, then writes */
+typedef struct {   /* what the walk asks about an instruction again and again */
+    CellRef *refs; /* reads, then writes */
     uint8_t nreads, nwrites, issue;
     uint16_t queue; /* mask with one bit, or ISA_QUEUE_NONE's */
     bool guarded, late, reads_late, call, memory;
@@ -71,6 +74,8 @@ typedef struct {
     Choice *choice;                    /* by instruction */
     State *in, *out;                   /* by block */
     State now;
+    /* The cells of vector registers that no instruction names are left out. */
+    unsigned ncells, first_p, first_ur;
     unsigned next_sb;          /* round robin */
     uint8_t mark[CELL_COUNT];  /* of the instruction at hand: READ, WRITTEN */
     uint32_t *flight_first;    /* by instruction: 1 + its first entry in the state that is gathered */
@@ -117,10 +122,25 @@ static void grow_older(State *state, unsigned cycles) {
     state->flight.n = n;
 }
 
+/* Both loops in steps of a constant size, for vectors. */
+static void merge_cells(const Controls *controls, uint32_t *restrict into, const uint32_t *restrict with) {
+    for (unsigned k = 0; k < controls->ncells; k += CELL_STEP)
+        for (unsigned m = 0; m < CELL_STEP; m++)
+            into[k + m] |= with[k + m];
+}
+
+static uint32_t all_cells(const Controls *controls, const State *state) {
+    uint32_t all = 0;
+    for (unsigned k = 0; k < controls->ncells; k += CELL_STEP)
+        for (unsigned m = 0; m < CELL_STEP; m++)
+            all |= state->cells[k + m];
+    return all;
+}
+
+static unsigned sb_of(uint32_t cell) { return (cell >> CELL_WRITES | cell >> CELL_READS) & CELL_MASK; }
+
 static void copy_state(Controls *controls, State *to, const State *from) {
-    memcpy(to->write_sb, from->write_sb, sizeof to->write_sb);
-    memcpy(to->read_sb, from->read_sb, sizeof to->read_sb);
-    memcpy(to->queues, from->queues, sizeof to->queues);
+    memcpy(to->cells, from->cells, controls->ncells * sizeof *to->cells);
     to->vouches = from->vouches;
     to->views = from->views;
     to->reached = from->reached;
@@ -145,11 +165,7 @@ static void index_flight(Controls *controls, const State *state, uint32_t k) {
 /* `into`, which is indexed, |= `with`. */
 static void merge_state(Controls *controls, State *into, const State *with) {
     into->reached = true;
-    for (unsigned k = 0; k < CELL_COUNT; k++) {
-        into->write_sb[k] |= with->write_sb[k];
-        into->read_sb[k] |= with->read_sb[k];
-        into->queues[k] |= with->queues[k];
-    }
+    merge_cells(controls, into->cells, with->cells);
     into->vouches &= with->vouches;
     into->views |= with->views;
     for (unsigned k = 0; k < with->flight.n; k++) {
@@ -169,24 +185,21 @@ static void merge_state(Controls *controls, State *into, const State *with) {
 /* ---- one instruction ---- */
 
 /* Scoreboards that instruction m must wait for in state s. */
-static unsigned waits_for(const State *state, const Facts *facts) {
+static unsigned waits_for(const Controls *controls, const State *state, const Facts *facts) {
     unsigned mask = state->views;
-    if (facts->call) {
-        for (unsigned k = 0; k < CELL_COUNT; k++)
-            mask |= state->write_sb[k] | state->read_sb[k];
-        return mask;
-    }
-    for (unsigned k = 0; facts->settles && k < CELL_COUNT; k++)
-        mask |= state->write_sb[k];
-    for (unsigned k = CELL_UR; facts->hands_over && k < CELL_COUNT; k++)
-        mask |= state->write_sb[k];
+    if (facts->call)
+        return mask | sb_of(all_cells(controls, state));
+    if (facts->settles)
+        mask |= all_cells(controls, state) >> CELL_WRITES & CELL_MASK;
+    for (unsigned k = controls->first_ur; facts->hands_over && k < controls->ncells; k++)
+        mask |= state->cells[k] >> CELL_WRITES & CELL_MASK;
     for (unsigned k = 0; k < facts->nreads; k++)
-        mask |= state->write_sb[reads_of(facts)[k].cell];
+        mask |= state->cells[reads_of(facts)[k].cell] >> CELL_WRITES & CELL_MASK;
     for (unsigned k = 0; k < facts->nwrites; k++) {
-        unsigned cell = writes_of(facts)[k].cell;
+        uint32_t cell = state->cells[writes_of(facts)[k].cell];
         bool behind = facts->queue != 1u << ISA_QUEUE_NONE &&
-                      state->queues[cell] == facts->queue; /* cannot overtake them */
-        mask |= behind ? 0u : (unsigned)state->write_sb[cell] | state->read_sb[cell];
+                      cell >> CELL_QUEUES == facts->queue; /* cannot overtake them */
+        mask |= behind ? 0u : sb_of(cell);
     }
     return mask;
 }
@@ -228,7 +241,8 @@ static unsigned cycles_needed(Controls *controls, const State *state, uint32_t i
         unsigned need = 0;
         if (flight->kind == FLIGHT_SB)
             need = wait >> flight->cell & 1 ? LATENCY_SB_TO_WAIT : 0;
-        else if (flight->kind == FLIGHT_WRITE && (facts->call || (facts->gathers && flight->cell < CELL_P)))
+        else if (flight->kind == FLIGHT_WRITE &&
+                 (facts->call || (facts->gathers && flight->cell < controls->first_p)))
             need = worst_read(controls, flight);
         for (unsigned n = 0; n < nr && flight->kind == FLIGHT_WRITE && (mark & READ); n++)
             if (reads[n].cell == flight->cell) {
@@ -248,21 +262,18 @@ static unsigned cycles_needed(Controls *controls, const State *state, uint32_t i
     return worst;
 }
 
-static void clear_waited(State *state, unsigned wait) {
+static void clear_waited(const Controls *controls, State *state, unsigned wait) {
     if (!wait)
         return;
     state->views &= (uint8_t)~wait;
     unsigned read = wait | (wait & state->vouches ? 1u << STORE_SB : 0);
-    uint8_t left[CELL_COUNT]; /* loops of one operation each, for vectors */
-    const uint8_t write_kept = (uint8_t)~wait, read_kept = (uint8_t)~read;
-    for (unsigned k = 0; k < CELL_COUNT; k++)
-        state->write_sb[k] &= write_kept;
-    for (unsigned k = 0; k < CELL_COUNT; k++)
-        state->read_sb[k] &= read_kept;
-    for (unsigned k = 0; k < CELL_COUNT; k++)
-        left[k] = state->write_sb[k] | state->read_sb[k];
-    for (unsigned k = 0; k < CELL_COUNT; k++)
-        state->queues[k] = left[k] ? state->queues[k] : 0;
+    const uint32_t kept = ~(wait << CELL_WRITES | read << CELL_READS),
+                   either = CELL_MASK << CELL_WRITES | CELL_MASK << CELL_READS;
+    for (unsigned k = 0; k < controls->ncells; k += CELL_STEP)
+        for (unsigned m = 0; m < CELL_STEP; m++) {
+            uint32_t left = state->cells[k + m] & kept;
+            state->cells[k + m] = left & either ? left : 0;
+        }
     if (read >> STORE_SB & 1)
         state->vouches = ALL_SB;
 }
@@ -270,11 +281,9 @@ static void clear_waited(State *state, unsigned wait) {
 /* A scoreboard for a new setter: one that nothing hangs on, else that of the setter before, whose result is
  * likely to be awaited at the same time. Stores have one of their own. */
 static unsigned pick_sb(Controls *controls, const State *state, bool store) {
-    unsigned busy = state->views;
     if (store)
         return STORE_SB;
-    for (unsigned k = 0; k < CELL_COUNT; k++)
-        busy |= state->write_sb[k] | state->read_sb[k];
+    unsigned busy = state->views | sb_of(all_cells(controls, state));
     for (unsigned k = 0; k < STORE_SB; k++) {
         unsigned sb = (controls->next_sb + k) % STORE_SB;
         if (!(busy >> sb & 1)) {
@@ -321,18 +330,16 @@ static void take_off(Controls *controls, State *state, uint32_t id, Choice *ch) 
     if (facts->memory && sb != NO_SB)
         state->vouches = (uint8_t)(sb == STORE_SB ? 0 : state->vouches | 1u << sb);
     for (unsigned k = 0; k < nw; k++) {
-        if (ch->write_sb != NO_SB) {
-            state->write_sb[writes[k].cell] |= (uint8_t)(1u << ch->write_sb);
-            state->queues[writes[k].cell] |= facts->queue;
-        }
+        if (ch->write_sb != NO_SB)
+            state->cells[writes[k].cell] |= 1u << ch->write_sb << CELL_WRITES | (uint32_t)facts->queue
+                                                                                    << CELL_QUEUES;
         add_flight(controls, state, fresh,
                    (Flight){id, writes[k].cell, FLIGHT_WRITE, writes[k].operand, writes[k].part, 0});
     }
     for (unsigned k = 0; k < nr; k++) {
         if (reads_late && sb != NO_SB &&
             reads[k].operand != LATENCY_GUARD) { /* the result's scoreboard says so too */
-            state->read_sb[reads[k].cell] |= (uint8_t)(1u << sb);
-            state->queues[reads[k].cell] |= facts->queue;
+            state->cells[reads[k].cell] |= 1u << sb << CELL_READS | (uint32_t)facts->queue << CELL_QUEUES;
         } else if (!late)
             add_flight(controls, state, fresh,
                        (Flight){id, reads[k].cell, FLIGHT_READ, reads[k].operand, reads[k].part, 0});
@@ -377,9 +384,7 @@ static void hold_back_preds(Controls *controls, const Block *blk, uint32_t first
 /* State where block b starts. */
 static void gather(Controls *controls, BlockId b, State *state) {
     const Block *blk = ir_block(controls->f, b);
-    memset(state->write_sb, 0, sizeof state->write_sb);
-    memset(state->read_sb, 0, sizeof state->read_sb);
-    memset(state->queues, 0, sizeof state->queues);
+    memset(state->cells, 0, controls->ncells * sizeof *state->cells);
     state->vouches = ALL_SB;
     state->views = 0;
     state->flight.n = 0;
@@ -401,22 +406,16 @@ static void gather(Controls *controls, BlockId b, State *state) {
         controls->flight_first[state->flight.at[k].inst] = 0;
 }
 
-static void merge_scoreboards(State *into, const State *with) {
-    for (unsigned k = 0; k < CELL_COUNT; k++) {
-        into->write_sb[k] |= with->write_sb[k];
-        into->read_sb[k] |= with->read_sb[k];
-        into->queues[k] |= with->queues[k];
-    }
+static void merge_scoreboards(const Controls *controls, State *into, const State *with) {
+    merge_cells(controls, into->cells, with->cells);
     into->vouches &= with->vouches;
     into->views |= with->views;
 }
 
-static bool same_state(const State *state, const State *b) {
+static bool same_state(const Controls *controls, const State *state, const State *b) {
     if (state->reached != b->reached || state->flight.n != b->flight.n ||
-        memcmp(state->write_sb, b->write_sb, sizeof state->write_sb) != 0 ||
-        memcmp(state->read_sb, b->read_sb, sizeof state->read_sb) != 0 ||
-        memcmp(state->queues, b->queues, sizeof state->queues) != 0 || state->vouches != b->vouches ||
-        state->views != b->views)
+        memcmp(state->cells, b->cells, controls->ncells * sizeof *state->cells) != 0 ||
+        state->vouches != b->vouches || state->views != b->views)
         return false;
     for (unsigned k = 0; k < state->flight.n; k++) /* gathered in the same order each time */
         if (!same_access(&state->flight.at[k], &b->flight.at[k]) ||
@@ -437,7 +436,7 @@ static void walk_block(Controls *controls, BlockId b) {
         uint32_t id = inst.i;
         const Facts *facts = &controls->facts[id];
         Choice *ch = &controls->choice[id];
-        unsigned wait = ch->wait | waits_for(state, facts);
+        unsigned wait = ch->wait | waits_for(controls, state, facts);
         controls->changed |= wait != ch->wait;
         ch->wait = (uint8_t)wait;
         set_marks(controls, facts);
@@ -449,7 +448,7 @@ static void walk_block(Controls *controls, BlockId b) {
             hold_back_preds(controls, blk, id, wait);
             gather(controls, b, state);
         }
-        clear_waited(state, wait);
+        clear_waited(controls, state, wait);
         take_off(controls, state, id, ch);
         if (ch->stall == 0)
             ch->stall = facts->issue;
@@ -457,7 +456,7 @@ static void walk_block(Controls *controls, BlockId b) {
         grow_older(state, ch->stall);
         before = ch;
         state->reached = true;
-        if (AT(inst) == leave && !same_state(state, &controls->out[b.i])) {
+        if (AT(inst) == leave && !same_state(controls, state, &controls->out[b.i])) {
             copy_state(controls, &controls->out[b.i], state);
             for (unsigned n = 0; n < blk->succs.n; n++)
                 controls->dirty[blk->succs.at[n].i] = true;
@@ -467,7 +466,7 @@ static void walk_block(Controls *controls, BlockId b) {
 
 static bool settle(Controls *controls, Diags *d) {
     Function *f = controls->f;
-    State fresh = {.reached = false};
+    State fresh = {.cells = ARENA_ARRAY(&controls->a, uint32_t, controls->ncells)};
     unsigned round = 0;
     do {
         controls->changed = false;
@@ -479,8 +478,8 @@ static bool settle(Controls *controls, Diags *d) {
             gather(controls, b, &fresh);
             if (round > KEEP_AFTER &&
                 controls->in[b.i].reached) /* so that scoreboard sets can only grow: it ends */
-                merge_scoreboards(&fresh, &controls->in[b.i]);
-            if (!same_state(&fresh, &controls->in[b.i]))
+                merge_scoreboards(controls, &fresh, &controls->in[b.i]);
+            if (!same_state(controls, &fresh, &controls->in[b.i]))
                 copy_state(controls, &controls->in[b.i], &fresh);
             if (fresh.reached)
                 walk_block(controls, b);
@@ -536,8 +535,34 @@ static void write_block(Controls *controls, BlockId b) {
     ir_block(f, b)->insts = out;
 }
 
+/* The vector registers' cells end behind the last one that is named. */
+static void number_cells(Controls *controls, unsigned vectors) {
+    const unsigned less = CELL_P - vectors;
+    FOR_BLOCKS(controls->f, b)
+        FOR_INST_IDS(controls->f, b, id) {
+            Facts *facts = &controls->facts[id.i];
+            for (unsigned k = 0; k < (unsigned)facts->nreads + facts->nwrites; k++)
+                if (facts->refs[k].cell >= CELL_P)
+                    facts->refs[k].cell = (uint16_t)(facts->refs[k].cell - less);
+        }
+    controls->first_p = vectors;
+    controls->first_ur = CELL_UR - less;
+    controls->ncells = (CELL_COUNT - less + CELL_STEP - 1) / CELL_STEP * CELL_STEP;
+}
+
+/* A state for each block. */
+static State *new_states(Controls *controls) {
+    const uint32_t n = controls->f->blocks.n;
+    State *states = ARENA_ARRAY(&controls->a, State, n);
+    uint32_t *cells = ARENA_ARRAY(&controls->a, uint32_t, (size_t)n * controls->ncells);
+    for (uint32_t b = 0; b < n; b++)
+        states[b].cells = cells + (size_t)b * controls->ncells;
+    return states;
+}
+
 static void gather_facts(Controls *controls) {
     Function *f = controls->f;
+    unsigned vectors = 0;
     controls->facts = ARENA_ARRAY(&controls->a, Facts, f->insts.n);
     controls->dirty = ARENA_ARRAY(&controls->a, bool, f->blocks.n);
     FOR_BLOCKS(f, b) {
@@ -546,6 +571,8 @@ static void gather_facts(Controls *controls) {
             const MachInst *inst = &controls->mach[id.i];
             CellRef refs[2 * MAX_CELL_REFS];
             unsigned nr = emit_reads(inst, refs), nw = emit_writes(inst, refs + nr);
+            for (unsigned k = 0; k < nr + nw; k++)
+                vectors = refs[k].cell < CELL_P && refs[k].cell >= vectors ? refs[k].cell + 1u : vectors;
             unsigned pace = isa_traits(inst->optype)->pace;
             controls->facts[id.i] = (Facts){
                 .refs = arena_copy(&controls->a, refs, sizeof *refs * (nr + nw)),
@@ -566,6 +593,7 @@ static void gather_facts(Controls *controls) {
             };
         }
     }
+    number_cells(controls, vectors);
 }
 
 bool pass_control(Function *f, Diags *d) {
@@ -578,12 +606,13 @@ bool pass_control(Function *f, Diags *d) {
     c.mach = ARENA_ARRAY(&c.a, MachInst, f->insts.n);
     c.choice = ARENA_ARRAY(&c.a, Choice, f->insts.n);
     c.flight_first = ARENA_ARRAY(&c.a, uint32_t, f->insts.n);
-    c.in = ARENA_ARRAY(&c.a, State, f->blocks.n);
-    c.out = ARENA_ARRAY(&c.a, State, f->blocks.n);
     FOR_BLOCKS(f, b)
         FOR_INST_IDS(f, b, id)
             c.mach[id.i] = emit_mach(f, ir_inst(f, id));
     gather_facts(&c);
+    c.in = new_states(&c);
+    c.out = new_states(&c);
+    c.now.cells = ARENA_ARRAY(&c.a, uint32_t, c.ncells);
     bool ok = settle(&c, d);
     for (unsigned k = 0; ok && k < f->layout.n; k++)
         write_block(&c, f->layout.at[k]);
