@@ -33,7 +33,7 @@ typedef struct {
     uint32_t next_pc; /* of the block that comes behind this one */
     uint32_t found;   /* a load of the block whose place is still in p, q and n; NOT_FOUND */
 } Stencils;
-enum { NOT_FOUND = UINT32_MAX };
+#define NOT_FOUND UINT32_MAX
 
 /* ---- small pieces ---- */
 #define PUT(id, ...) COPY(&s->code, ST_##id, __VA_ARGS__)

@@ -8,6 +8,7 @@
 # kernel NAME PARAMETERS BODY VERDICT [RIGHT WRONG]: its verdict begins with VERDICT; of a binary of the kernel with WRONG in place of
 # RIGHT it is "differs"; its file has the $variables
 kernel() {
+    mine || return 0
     begin "$1" "${variables-}" "$2" '.reg .b64 %a, %b, %c, %o; .reg .b32 %i, %j, %k, %n, %x, %y; .reg .f32 %f, %g; .reg .f64 %d; .reg .pred %p, %q;'
     printf '%s\nEND: ret;\n}\n' "$3" >>"$1.ptx"
     verdict "$1" "$4"
@@ -20,6 +21,7 @@ kernel() {
 }
 # the launch of a kernel says so of a buffer, and is read again
 holds() {
+    tried "$1" || return 0
     grep -q "$2" "$1.json" || fail "$1 has no $2: $(grep init "$1.json" | head -3)"
     "$heddle" validate "$1.ptx" --launch "$1.json" >"$1.again" || fail "$1.json: $(head -3 "$1.again")"
 }
@@ -107,7 +109,7 @@ N: st.global.u32 [%b], %i;" equal '%i, 9' '%i, 8'
 kernel bytes '.param .u64 a, .param .u64 b' ".shared .b32 s[256]; $thread $out ld.param.u64 %a, [a]; shl.b32 %j, %x, 2; mov.u32 %y, s; add.u32 %j, %j, %y; st.shared.u32 [%j], %x; st.shared.u32 [%j+512], %i; bar.sync 0; mul.wide.u32 %o, %i, 4; add.s64 %a, %a, %o; ld.global.u32 %k, [%a];
 mov.u32 %n, 0; prmt.b32 %j, %k, %n, 0x4442; and.b32 %j, %j, 127; shl.b32 %j, %j, 2; add.u32 %j, %j, %y; ld.shared.u32 %x, [%j]; bfe.u32 %j, %k, 9, 7; shl.b32 %j, %j, 2; add.u32 %j, %j, %y; ld.shared.u32 %n, [%j];
 xor.b32 %x, %x, %k; add.u32 %x, %x, %n; st.global.u32 [%b], %x;" equal 'xor.b32 %x' 'or.b32 %x'
-grep -q '"random:[0-9]*:0:' bytes.json && fail "bytes: numbers that are small"
+tried bytes && grep -q '"random:[0-9]*:0:' bytes.json && fail "bytes: numbers that are small"
 # sums of products see few subnormal operands and NaNs unless the data are made for that
 chain=
 for k in $(seq 0 4 124); do chain+="ld.global.f32 %g, [%a+$k]; mul.f32 %g, %g, %g; mul.f32 %g, %g, 0f3F400000; fma.rn.f32 %f, %g, %f, %f; add.f32 %f, %f, 0f00000000;"; done

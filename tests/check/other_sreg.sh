@@ -1,13 +1,13 @@
 #!/bin/bash
 # heddle validate --launch auto against code that reads another special register than its PTX: each register of each kernel
-# below is taken for others, and the launches must tell them apart. Tried is each third pair, or with EVERY=1 each one; under a
+# below is taken for others, and the launches must tell them apart. Tried is each fifth pair, or with EVERY=1 each one; under a
 # sanitizer fewer (HEDDLE_PART).
 #   [EVERY=N] other_sreg.sh HEDDLE SCRATCH
 # SPDX-License-Identifier: MIT
 set -u
 heddle=$1 scratch=$2
 rm -rf "$scratch" && mkdir -p "$scratch" && cd "$scratch" || exit 1
-failed=0 pairs=0 planted=0 every=$((${EVERY:-3} * ${HEDDLE_PART:-1}))
+failed=0 pairs=0 planted=0 every=$((${EVERY:-5} * ${HEDDLE_PART:-1}))
 all='tid.x tid.y tid.z ctaid.x ctaid.y ctaid.z ntid.x ntid.y ntid.z nctaid.x nctaid.y nctaid.z laneid'
 
 # kernel NAME REGISTERS BODY: %a and %b are buffers, %n a size; the registers are those of which others are taken
