@@ -182,6 +182,22 @@ static void registers(void **state) {
     ptx_free(m);
 }
 
+/* They are declared around everything, wherever they are named first: inner scopes shadow them as well. */
+static void special_registers(void **state) {
+    (void)state;
+    PtxModule *m =
+        parse(KERNEL("{ .reg .b32 %laneid; mov.u32 %laneid, 7; }\n.reg .b32 %r<3>;\nmov.u32 %r1, %laneid;\n"
+                     "mov.u32 %r2, %envreg31;\n{ .reg .b32 %envreg31; mov.u32 %envreg31, 8; }"));
+    const PtxInsn *in = func(m, "k")->insns;
+    assert_int_equal(in[0].operands[0].kind, PO_REG);
+    assert_int_equal(in[1].operands[1].kind, PO_SREG);
+    assert_int_equal(in[1].operands[1].sreg, SR_LANEID);
+    assert_int_equal(in[2].operands[1].sreg, SR_ENVREG);
+    assert_int_equal(in[2].operands[1].component, 31);
+    assert_int_equal(in[3].operands[0].kind, PO_REG);
+    ptx_free(m);
+}
+
 static void labels(void **state) {
     (void)state;
     PtxModule *m = parse(KERNEL(".reg .pred %p; .reg .b32 %i;\nL: @%p bra L;\n{ bra L; L: @!%p bra.uni L; }\n"
@@ -298,6 +314,7 @@ int main(void) {
         cmocka_unit_test(expressions),
         cmocka_unit_test(kernel_parameters),
         cmocka_unit_test(registers),
+        cmocka_unit_test(special_registers),
         cmocka_unit_test(labels),
         cmocka_unit_test(calls),
         cmocka_unit_test(prototype_then_definition),
