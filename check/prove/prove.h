@@ -77,6 +77,7 @@ typedef struct {
     uint32_t count[PROVE_NSTATUS], predicated[PROVE_NSTATUS];
     const char *certificate; /* what the search found, as lines of text; NULL: it did not find a proof */
     const char *skipped;     /* why nothing was tried (one region counts as unknown), NULL */
+    const char *shown;       /* where a launch shows a difference: block, thread, place and values; NULL */
 } ProveFunc;
 
 /* What the regions cannot show of a file: its contents (check/flow/contents.h), and that lanes meet as the

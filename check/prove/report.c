@@ -66,6 +66,8 @@ char *prove_report_text(const ProveReport *report, bool verbose) {
         for (uint32_t k = 0; k < fn->nregions; k++)
             if (verbose || fn->regions[k].status >= PROVE_REFUTED)
                 region(f, &fn->regions[k]);
+        if (fn->shown)
+            fprintf(f, "  a launch differs at %s\n", fn->shown);
     }
     for (uint32_t i = 0; i < report->facts.n; i++) {
         const ProveFact *fact = &report->facts.at[i];
@@ -150,6 +152,8 @@ char *prove_report_json(const ProveReport *report) {
             }
             json_append(list, x);
         }
+        if (fn->shown)
+            json_add_text(o, "shown", fn->shown);
         json_append(funcs, o);
     }
     cJSON *assumptions = json_add_list(root, "assumptions");

@@ -86,8 +86,10 @@ typedef struct ProveKept { /* Z3, opened for the first question, and what it sai
 typedef struct {
     const PtxModule *module;
     const BinFlow *flow;
-    uint8_t *known; /* by function of the binary */
-    bool none;      /* nothing is run */
+    const char *
+        *shown;   /* by function of the binary: where a launch differs; "" no launch does; NULL: not tried */
+    Arena *arena; /* of those texts */
+    bool none;    /* nothing is run */
 } ProveTrials;
 
 typedef struct { /* a collective of the PTX whose mask is not all lanes for certain */
@@ -187,6 +189,7 @@ struct ProveZ3 *prove_core_solver(Core *core); /* opened when it is first wanted
 
 typedef struct {      /* a launch showed a difference */
     const char *what; /* NULL: none did */
+    const char *where;
     uint32_t cut, ptx_at, mach_at;
     const ProveValue *values;
     uint32_t nvalues;
@@ -195,9 +198,11 @@ typedef struct ProveSearch ProveSearch;
 /* Of a kernel with differences that no inferred launch shows (check/prove/core/search.c). */
 bool prove_search(Core *core, ProveReport *report, ProveFinding *found);
 struct Judgement;
-bool prove_launch_shows(const struct Judgement *judgement); /* a difference between machine and PTX */
-bool prove_trials_show(ProveTrials *trials, uint32_t func);
-void prove_trials_shown(ProveTrials *trials, uint32_t func); /* something else has shown it */
+/* Where machine and PTX differ: block, thread, place and values. NULL: they do not. */
+const char *prove_launch_shows(Arena *arena, const struct Judgement *judgement);
+const char *prove_trials_show(ProveTrials *trials, uint32_t func); /* likewise */
+void prove_trials_shown(ProveTrials *trials, uint32_t func,
+                        const char *where); /* something else has shown it */
 /* Keeps as refuted only what a launch shows, machine and reference interpreter both started at a kernel's
  * entry. */
 void prove_confirm(ProveTrials *trials, ProveReport *report);

@@ -267,7 +267,7 @@ void prove_meeting(const PtxModule *module, const BinFlow *flow, const ProveMask
 
 /* A difference, but none that is the order of threads: where both sides trap, each in another thread, they
  * may have gone through the threads in another order. */
-bool prove_launch_shows(const Judgement *judgement) {
+static bool launch_differs(const Judgement *judgement) {
     const SimTrap *ptx = &judgement->diff.ptx_trap, *machine = &judgement->diff.machine_trap;
     bool both = ptx->kind != TRAP_NONE && machine->kind != TRAP_NONE,
          one = memcmp(ptx->block, machine->block, sizeof ptx->block) == 0 &&
@@ -275,30 +275,62 @@ bool prove_launch_shows(const Judgement *judgement) {
     return judgement->verdict == VERDICT_DIFFERS && (!both || one);
 }
 
-static bool launch_shows(const PtxModule *module, const Binary *binary, const char *kernel) {
+/* The value that is as wide as an element of the buffer, little end first. */
+static unsigned long long shown_value(const DiffReport *diff, const uint8_t bytes[8]) {
+    unsigned long long value = 0;
+    for (unsigned k = 0; diff->type && k < diff->type->size_bytes && k < 8; k++)
+        value |= (unsigned long long)bytes[k] << 8 * k;
+    return value;
+}
+
+const char *prove_launch_shows(Arena *arena, const Judgement *judgement) {
+    const DiffReport *diff = &judgement->diff;
+    const SimTrap *trap = diff->machine_trap.kind != TRAP_NONE ? &diff->machine_trap : &diff->ptx_trap;
+    const char *place = "an unknown place";
+    if (!launch_differs(judgement))
+        return NULL;
+    if (trap->kind != TRAP_NONE)
+        return arena_printf(arena, "block (%u,%u,%u), thread (%u,%u,%u): %s, in %s", trap->block[0],
+                            trap->block[1], trap->block[2], trap->thread[0], trap->thread[1], trap->thread[2],
+                            sim_trap_name(trap->kind), trap == &diff->machine_trap ? "machine" : "PTX");
+    if (diff->memory_differs)
+        place = arena_printf(arena, "%s, element %llu: PTX 0x%llx, machine 0x%llx", diff->buffer,
+                             (unsigned long long)diff->element, shown_value(diff, diff->ptx_value),
+                             shown_value(diff, diff->machine_value));
+    if (diff->has_ptx_store)
+        return arena_printf(arena, "block (%u,%u,%u), thread (%u,%u,%u): %s", diff->ptx_store_block[0],
+                            diff->ptx_store_block[1], diff->ptx_store_block[2], diff->ptx_store_thread[0],
+                            diff->ptx_store_thread[1], diff->ptx_store_thread[2], place);
+    if (diff->has_machine_store)
+        return arena_printf(arena, "block (%u,%u,%u), lane %u of warp %u: %s", diff->machine_block[0],
+                            diff->machine_block[1], diff->machine_block[2], diff->machine_lane,
+                            diff->machine_warp, place);
+    return place;
+}
+
+static const char *launch_shows(Arena *arena, const PtxModule *module, const Binary *binary,
+                                const char *kernel) {
     enum { SEEDS = 3 };
-    bool differs = false;
-    for (uint64_t seed = 1; seed <= SEEDS && !differs; seed++) {
-        JudgeOptions options = {.seed = seed, .no_trace = true};
+    const char *where = NULL;
+    for (uint64_t seed = 1; seed <= SEEDS && !where; seed++) {
+        JudgeOptions options = {.seed = seed};
         AutoLaunches launches = {0};
         Judgement judgement;
         judge_auto(module, binary, kernel, &options, &launches, &judgement);
-        differs = prove_launch_shows(&judgement);
+        where = prove_launch_shows(arena, &judgement);
         bool tried = launches.nplans != 0;
         judgement_free(&judgement);
         auto_launch_free(&launches);
         if (!tried)
             break;
     }
-    return differs;
+    return where ? where : "";
 }
 
 static uint32_t function_index(const Binary *binary, const char *name) {
     const BinFunc *func = binary_find(binary, name);
     return func ? (uint32_t)(func - binary->funcs) : BINFLOW_NONE;
 }
-
-enum { NOT_TRIED, SHOWN, NOT_SHOWN };
 
 /* Is `kernel` one of PTX and binary, and may `func` run in it? */
 static bool is_above(const ProveTrials *trials, uint32_t kernel, uint32_t func) {
@@ -311,23 +343,24 @@ static bool is_above(const ProveTrials *trials, uint32_t kernel, uint32_t func) 
     return above;
 }
 
-bool prove_trials_show(ProveTrials *trials, uint32_t func) {
+const char *prove_trials_show(ProveTrials *trials, uint32_t func) {
     const Binary *binary = trials->flow->bin;
     if (trials->none)
-        return false;
+        return NULL;
     for (uint32_t k = 0; k < binary->nfuncs; k++) {
         if (!is_above(trials, k, func))
             continue;
-        if (trials->known[k] == NOT_TRIED)
-            trials->known[k] =
-                launch_shows(trials->module, binary, binary->funcs[k].name) ? SHOWN : NOT_SHOWN;
-        if (trials->known[k] == SHOWN)
-            return true;
+        if (!trials->shown[k])
+            trials->shown[k] = launch_shows(trials->arena, trials->module, binary, binary->funcs[k].name);
+        if (*trials->shown[k])
+            return trials->shown[k];
     }
-    return false;
+    return NULL;
 }
 
-void prove_trials_shown(ProveTrials *trials, uint32_t func) { trials->known[func] = SHOWN; }
+void prove_trials_shown(ProveTrials *trials, uint32_t func, const char *where) {
+    trials->shown[func] = where;
+}
 
 /* A region that is unknown because of a difference that it names. */
 static const ProveRegion *first_candidate(const ProveFunc *func) {
@@ -345,7 +378,8 @@ void prove_confirm(ProveTrials *trials, ProveReport *report) {
         const ProveRegion *candidate = first_candidate(func);
         if ((!func->count[PROVE_REFUTED] && !candidate) || index == BINFLOW_NONE)
             continue;
-        if (prove_trials_show(trials, index)) {
+        func->shown = prove_trials_show(trials, index);
+        if (func->shown) {
             if (!func->count[PROVE_REFUTED])
                 fact(report, func->name, PROVE_REFUTED, candidate->bad_line,
                      arena_printf(&scratch,

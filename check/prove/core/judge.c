@@ -495,7 +495,7 @@ static void look_for_a_launch(Core *core, ProveReport *report, ProveFunc *out) {
                            : region->bad_line;
     if (found.mach_at >= prover->ff->first_inst)
         region->bad_pc = (uint64_t)(found.mach_at - prover->ff->first_inst) * INST_BYTES;
-    prove_trials_shown(core->trials, prover->func);
+    prove_trials_shown(core->trials, prover->func, found.where);
 }
 
 /* Places that no region leads to, though each that is come to is proved: nothing ever starts there (what the

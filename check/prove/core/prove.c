@@ -704,7 +704,8 @@ bool prove_module(const PtxModule *m, const Binary *binary, const ProveOptions *
     prove_contents(m, &shared, g, opt, report);
     ProveSolver own = {0}, *solver = opt->kept ? opt->kept : &own;
     report->funcs = ARENA_ARRAY(&report->arena, ProveFunc, binary->nfuncs + 1);
-    ProveTrials trials = {m, g, ARENA_ARRAY(&report->arena, uint8_t, binary->nfuncs + 1), opt->no_launches};
+    ProveTrials trials = {m, g, ARENA_ARRAY(&report->arena, const char *, binary->nfuncs + 1), &report->arena,
+                          opt->no_launches};
     ProveMasks masks = {.arena = {0}};
     Library library = {{0}};
     const bool *entered = check_entered_lanes(g, &report->arena);

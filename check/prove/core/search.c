@@ -312,14 +312,15 @@ static bool try_launch(ProveSearch *search, const Model *model, bool everywhere)
         plan.buffers.at[k].init = NULL;
     set_arguments(&plan, search, model);
     Diags quiet = {.sink = no_message};
-    JudgeOptions options = {.seed = 1, .budget = THREAD_BUDGET, .no_trace = true};
+    JudgeOptions options = {.seed = 1, .budget = THREAD_BUDGET};
     Judgement judgement = {0};
-    bool differs =
-        judge_plan(&plan, search->core->p.module, search->core->p.flow->bin, &options, &judgement, &quiet) &&
-        prove_launch_shows(&judgement);
+    const char *where = NULL;
+    if (judge_plan(&plan, search->core->p.module, search->core->p.flow->bin, &options, &judgement, &quiet))
+        where = prove_launch_shows(search->core->trials->arena, &judgement);
+    search->found->where = where;
     judgement_free(&judgement);
     plan_free(&plan);
-    return differs;
+    return where != NULL;
 }
 
 /* ---- a difference on a path ---- */
@@ -357,7 +358,7 @@ void prove_search_goal(Judge *judge, Term *cond, Term *x, Term *y, const char *w
     if (z3 && prove_z3_values(z3, ts, holds, n, x, y, values, wanted, QUERY_SECONDS) == ZQ_INVALID &&
         (try_launch(search, &model, false) || try_launch(search, &model, true))) {
         *search->found =
-            (ProveFinding){.what = what, .cut = search->cut, .ptx_at = ptx_at, .mach_at = mach_at};
+            (ProveFinding){what, search->found->where, search->cut, .ptx_at = ptx_at, .mach_at = mach_at};
         tell_values(search, &model);
     }
     mem_free(values);

@@ -556,7 +556,7 @@ cat > "$dir/rests.ptx" <<'P'
     .reg .b32 %r<8>; .reg .f32 %f<8>; .reg .f64 %g; .reg .b64 %d; .shared .align 8 .f64 sum;
     ld.param.u64 %d, [p]; ld.global.u32 %r1, [%d]; ld.global.f32 %f1, [%d+4]; ld.global.f64 %g, [%d+8];
     ld.global.u32 %r2, [%d+16]; rem.u32 %r3, %r1, %r2; sqrt.rn.f32 %f2, %f1; sin.approx.f32 %f3, %f1;
-    red.shared.add.f64 [sum], %g; st.global.u32 [%d], %r3; st.global.f32 [%d+4], %f2; st.global.f32 [%d+8], %f3; ret;
+    sqrt.rn.f64 %g, %g; red.shared.add.f64 [sum], %g; st.global.u32 [%d], %r3; st.global.f32 [%d+4], %f2; st.global.f32 [%d+8], %f3; ret;
 }
 P
 "$heddle" prove "$dir/rests.ptx" > "$dir/out" || fail "rests: status $?: $(tail -5 "$dir/out")"
