@@ -203,6 +203,7 @@ static void addresses(Gen *gen) {
         OUT(gen, "st.shared.v2.b64 [%%sb+%u], {%%x1, %%x0};\n", k);
         OUT(gen, "st.local.v2.b64 [%%lb+%u], {%%x0, %%x1};\n", k);
     }
+    OUT(gen, "st.local.b32 [last], %%id;\n"); /* the frame's last word, before what is spilled */
 }
 
 void gen_kernel_head(Gen *gen, const char *more_declarations) {
@@ -210,7 +211,8 @@ void gen_kernel_head(Gen *gen, const char *more_declarations) {
     gen_declare_pools(gen);
     OUT(gen, ".reg .b64 %%gi, %%go, %%gl, %%ga<3>; // keep\n.reg .b32 %%sb, %%lb, %%id, %%lc; // keep\n");
     if (gen->has_areas)
-        OUT(gen, ".shared .align 16 .b8 area[%u]; // keep\n.local .align 16 .b8 frame[%d];\n",
+        OUT(gen,
+            ".shared .align 16 .b8 area[%u]; // keep\n.local .align 16 .b8 frame[%d];\n.local .b32 last;\n",
             GEN_AREA_BYTES * gen->p->block[0] * gen->p->block[1], GEN_AREA_BYTES);
     OUT(gen, "%s", more_declarations);
     addresses(gen);
@@ -252,6 +254,8 @@ void gen_store_pools(Gen *gen) {
         OUT(gen, "selp.b32 %%t0, 1, 2, %%p%u;\n", i);
         OUT(gen, "st.global.b32 [%%go+%u], %%t0;\n", at);
     }
+    if (gen->has_areas)
+        OUT(gen, "ld.local.b32 %%t0, [last];\nst.global.b32 [%%go+%u], %%t0;\n", at);
     OUT(gen, "ret;\n}\n");
 }
 

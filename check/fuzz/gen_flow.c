@@ -214,7 +214,8 @@ typedef struct {
 
 static void list(Gen *gen, Nest n, unsigned *budget);
 
-static void condition(Gen *g) {
+/* %c0; returns whether it is one for the block. */
+static bool condition(Gen *g) {
     make_choice(g);
     unsigned r = gen_below(g, 100);
     OUT(g, "add.u32 %%u2, %%u2, 1;\n");
@@ -229,13 +230,14 @@ static void condition(Gen *g) {
             (unsigned)gen_u64(g));
     else
         OUT(g, "mov.u32 %%u3, %%ctaid.x;\nsetp.eq.u32 %%c0, %%u3, %u;\n", gen_below(g, 2));
+    return r >= 90;
 }
 
 static void make_if(Gen *gen, Nest n, unsigned *budget) {
     unsigned other = gen->nlabels++, end = gen->nlabels++;
-    bool has_else = gen_chance(gen, 50);
-    condition(gen);
-    OUT(gen, "@!%%c0 bra L%u;\n", has_else ? other : end);
+    bool has_else = gen_chance(gen, 50), uniform = condition(gen) && gen_chance(gen, 50);
+    OUT(gen, "@%s%%c0 bra%s L%u;\n", gen_chance(gen, 50) ? "!" : "", uniform ? ".uni" : "",
+        has_else ? other : end);
     list(gen, n, budget);
     if (has_else) {
         OUT(gen, "bra L%u;\nL%u:\n", end, other);

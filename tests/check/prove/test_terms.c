@@ -367,19 +367,21 @@ static void loads_of_what_was_stored(void **state) {
 /* Threads in another order may trap in another place: that shows no difference of the code. */
 static void what_a_launch_shows(void **state) {
     (void)state;
+    Arena arena = {0};
     static Judgement judgement = {.verdict = VERDICT_DIFFERS};
     SimTrap *ptx = &judgement.diff.ptx_trap, *machine = &judgement.diff.machine_trap;
-    assert_true(prove_launch_shows(&judgement));
+    assert_true(prove_launch_shows(&arena, &judgement));
     ptx->kind = TRAP_INSTRUCTION;
-    assert_true(prove_launch_shows(&judgement));
+    assert_true(prove_launch_shows(&arena, &judgement));
     machine->kind = TRAP_MISALIGNED;
-    assert_true(prove_launch_shows(&judgement));
+    assert_true(prove_launch_shows(&arena, &judgement));
     machine->thread[0] = 7;
-    assert_false(prove_launch_shows(&judgement));
+    assert_false(prove_launch_shows(&arena, &judgement));
     ptx->thread[0] = 7;
-    assert_true(prove_launch_shows(&judgement));
+    assert_true(prove_launch_shows(&arena, &judgement));
     judgement.verdict = VERDICT_EQUAL;
-    assert_false(prove_launch_shows(&judgement));
+    assert_false(prove_launch_shows(&arena, &judgement));
+    arena_free(&arena);
 }
 
 /* A term says of which places its variables are. */
