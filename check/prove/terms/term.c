@@ -534,11 +534,23 @@ Term *t_slt(Terms *ts, Term *term, Term *y) {
     return less(ts, TO_SLT, t_slt, term, y);
 }
 
+/* The lesser and the greater ask one question, whatever the order of their operands: a constant goes second.
+ */
+static Term *is_first_less(Terms *ts, bool sign, Term **x, Term **y) {
+    if (t_is_const(*x) || (!t_is_const(*y) && (*y)->id < (*x)->id)) {
+        Term *first = *y;
+        *y = *x;
+        *x = first;
+    }
+    return sign ? t_slt(ts, *x, *y) : t_ult(ts, *x, *y);
+}
 Term *t_min(Terms *ts, bool sign, Term *x, Term *y) {
-    return t_ite(ts, sign ? t_slt(ts, x, y) : t_ult(ts, x, y), x, y);
+    Term *less = is_first_less(ts, sign, &x, &y);
+    return t_ite(ts, less, x, y);
 }
 Term *t_max(Terms *ts, bool sign, Term *x, Term *y) {
-    return t_ite(ts, sign ? t_slt(ts, y, x) : t_ult(ts, y, x), x, y);
+    Term *less = is_first_less(ts, sign, &x, &y);
+    return t_ite(ts, less, y, x);
 }
 
 Term *t_flo(Terms *ts, Term *term, bool shift_amount) {

@@ -244,6 +244,15 @@ static void one_term_for_equal_values(void **state) {
     assert_ptr_equal(high, t_hi(&ts, t_add(&ts, a, b)));
     assert_ptr_equal(t_pair(&ts, t_lo(&ts, a), t_hi(&ts, a)), a);
     Term *j = t_var(&ts, 32, term_name(&ts, "j"), 0);
+    for (unsigned sign = 0; sign < 2; sign++) {
+        Term *bound[] = {j, t_const(&ts, 32, 0), t_const(&ts, 32, 7)};
+        for (unsigned k = 0; k < 3; k++) {
+            assert_ptr_equal(t_min(&ts, sign, i, bound[k]), t_min(&ts, sign, bound[k], i));
+            assert_ptr_equal(t_max(&ts, sign, i, bound[k]), t_max(&ts, sign, bound[k], i));
+        }
+    }
+    Term *doubled = t_scale(&ts, t_zext(&ts, i), 2);
+    assert_ptr_equal(t_hi(&ts, t_add(&ts, doubled, t_const(&ts, 64, 1))), t_hi(&ts, doubled));
     Term *number[] = {i, t_sub(&ts, i, j), t_sub(&ts, j, i), t_inv(&ts, t_lxor(&ts, i, j))};
     for (unsigned k = 0; k < sizeof number / sizeof *number;
          k++) { /* a sum, its complement, a negative one */
