@@ -380,17 +380,22 @@ static void exchange(Gen *g, unsigned id, unsigned threads, bool all) {
 }
 
 static void reduce(Gen *g, unsigned id, unsigned threads, bool all) {
-    char count[16] = "";
+    char of[32];
     unsigned src = gen_src(g, POOL_P);
-    if (!all || gen_chance(g, 40))
-        snprintf(count, sizeof count, "%u, ", threads);
     const char *no = gen_chance(g, 30) ? "!" : "", *op = gen_chance(g, 50) ? "bar" : "barrier";
+    if (all && gen_chance(g, 60))
+        snprintf(of, sizeof of, "%u", id);
+    else if (gen_chance(g, 80))
+        snprintf(of, sizeof of, "%u, %u", id, threads);
+    else {
+        snprintf(of, sizeof of, "%%t2, %%t3");
+        OUT(g, "mov.u32 %%t2, %u;\nmov.u32 %%t3, %u;\n", id, threads);
+    }
     if (gen_chance(g, 40))
-        OUT(g, "%s.red.popc.u32 %%r%u, %u, %s%s%%p%u;\n", op, gen_dst(g, POOL_R), id, count, no, src);
+        OUT(g, "%s.red.popc.u32 %%r%u, %s, %s%%p%u;\n", op, gen_dst(g, POOL_R), of, no, src);
     else {
         unsigned to = gen_dst(g, POOL_P);
-        OUT(g, "%s.red.%s.pred %%p%u, %u, %s%s%%p%u;\n", op, gen_chance(g, 50) ? "and" : "or", to, id, count,
-            no, src);
+        OUT(g, "%s.red.%s.pred %%p%u, %s, %s%%p%u;\n", op, gen_chance(g, 50) ? "and" : "or", to, of, no, src);
     }
 }
 

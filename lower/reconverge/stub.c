@@ -231,9 +231,16 @@ bool reconv_promised_apart(unsigned op, bool aligned, bool other_aligned) {
     return reconv_is_bar(op) ? aligned && other_aligned : aligned || other_aligned;
 }
 
+/* Modifiers but for the form of a barrier's operands (pack_barrier). */
+static uint32_t mods_that_tell(const Inst *i) {
+    return i->op == OT_BAR       ? MPUT(BAR, packed, i->mods, 0)
+           : i->op == OT_BAR_RED ? MPUT(BAR_RED, packed, i->mods, 0)
+                                 : i->mods;
+}
+
 static bool may_meet(Stubs *stubs, const StubSite *site, const StubSite *b) {
     const Inst *i = ir_inst(site->f, site->inst), *j = ir_inst(b->f, b->inst);
-    if (i->op != j->op || i->mods != j->mods || (site->uniform && b->uniform) ||
+    if (i->op != j->op || mods_that_tell(i) != mods_that_tell(j) || (site->uniform && b->uniform) ||
         reconv_promised_apart(i->op, site->aligned, b->aligned) || other_mask(site->mask, b->mask) ||
         other_barrier(site, i, b, j) ||
         !reconv_share_root(&stubs->facts[site->f->index], &stubs->facts[b->f->index]))
@@ -272,7 +279,7 @@ static void connect_many(Stubs *stubs) {
             for (; k < kinds.n; k++) {
                 const StubSite *first = &stubs->sites.at[kinds.at[k]];
                 const Inst *j = ir_inst(first->f, first->inst);
-                if (i->op == j->op && i->mods == j->mods)
+                if (i->op == j->op && mods_that_tell(i) == mods_that_tell(j))
                     break;
             }
             if (k < kinds.n && !reconv_promised_apart(i->op, aligned, false))
@@ -434,6 +441,26 @@ static void add_words(Function *f, Fixed *list, Operand o, int reg) {
         add_fixed(f, list, ir_val(f, ir_operand_value(f, o, k)), reg + (int)k);
 }
 
+/* The number and the count of a barrier have come in registers of their own, from a place where one register
+ * holds both in the number's, with no count. */
+static void pack_barrier(ReconvPlace *place, Stub *st, const Target *target, Operand *src) {
+    unsigned count_bit;
+    uint32_t mods;
+    if (!reconv_is_bar(st->op) || !sel_bar_packs(target, st->op, src[0], src[1], &count_bit, &mods))
+        return;
+    InstId id = reconv_place_op(place, OT_IMAD);
+    Operand packed = reconv_value(place->f, RF_R);
+    ir_inst(place->f, id)->mods = MSET(IMAD, sign, ISign_U32);
+    ir_set_dst(place->f, id, IMAD_rd, packed);
+    ir_set_src(place->f, id, IMAD_ra, src[1]);
+    ir_set_src(place->f, id, IMAD_rb, op_imm(1u << count_bit));
+    ir_set_src(place->f, id, IMAD_rc, src[0]);
+    ir_set_src(place->f, id, IMAD_pp, op_with(op_pt(), OPM_NOT));
+    src[0] = packed;
+    src[1] = op_none();
+    st->mods |= mods;
+}
+
 static void build_stub(Stub *st, IrModule *m) {
     Function *f = st->f = ir_function_new(m, st->name, false);
     ReconvPlace p = {f, ir_block_new(f), 0, {0}};
@@ -457,6 +484,7 @@ static void build_stub(Stub *st, IrModule *m) {
             src[k] = reconv_value(f, RF_P);
             put_isetp(&p, src[k], r);
         }
+    pack_barrier(&p, st, m->target, src);
     if (st->op != OT_WARPSYNC) {
         InstId w = reconv_place_op(&p, OT_WARPSYNC);
         ir_set_src(f, w, WARPSYNC_rb, mask);

@@ -193,27 +193,36 @@ static void sync_all(Sel *sel, const PtxInsn *in, InstId id) {
         ir_inst(sel->f, id)->flags |= IF_ALIGNED;
 }
 
-static bool selectable(Sel *sel, unsigned op, uint32_t mods, Operand id, Operand count) {
+static bool selectable(const Target *target, unsigned op, uint32_t mods, Operand id, Operand count) {
     MachInst m = isa_inst(op);
     m.mods = mods;
     m.src[0] = id; /* the slots barid and cnt of BAR and BAR_RED */
     m.src[1] = count;
-    return isa_select_opcode(sel->t, &m) != 0;
+    return isa_select_opcode(target, &m) != 0;
 }
 
-/* Number and count both in registers, and no form that takes them so: one register holds both. Native
- * machines have the count in the upper half and a modifier for it, bru1's BAR_RED from bit 4 up. Returns
- * modifiers to add. */
-static uint32_t pack_operands(Sel *s, unsigned op, Operand *id, Operand *count) {
+bool sel_bar_packs(const Target *target, unsigned op, Operand id, Operand count, unsigned *count_bit,
+                   uint32_t *mods) {
     const uint32_t packed =
         op == OT_BAR ? MSET(BAR, packed, BarPacked_YES) : MSET(BAR_RED, packed, BarPacked_YES);
-    if (id->kind == OPK_IMM || count->kind != OPK_VAL || selectable(s, op, 0, *id, *count))
+    if (id.kind == OPK_IMM || count.kind != OPK_VAL || selectable(target, op, 0, id, count))
+        return false;
+    bool native = selectable(target, op, packed, id, op_none());
+    *count_bit = native ? 16 : 4;
+    *mods = native ? packed : 0;
+    return true;
+}
+
+/* Packed, if they must be. Returns modifiers to add. */
+static uint32_t pack_operands(Sel *s, unsigned op, Operand *id, Operand *count) {
+    unsigned count_bit;
+    uint32_t mods;
+    if (!sel_bar_packs(s->t, op, *id, *count, &count_bit, &mods))
         return 0;
-    bool native = selectable(s, op, packed, *id, op_none());
     Operand low = sel_and(s, *id, op_imm(15)), high = sel_and(s, *count, op_imm(0xfff));
-    *id = sel_or(s, low, sel_shl(s, high, op_imm(native ? 16 : 4)));
+    *id = sel_or(s, low, sel_shl(s, high, op_imm(count_bit)));
     *count = op_none();
-    return native ? packed : 0;
+    return mods;
 }
 
 static bool bar_red(Sel *s, const PtxInsn *in, Operand id, Operand count, const PtxOperand *p) {

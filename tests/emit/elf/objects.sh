@@ -27,6 +27,25 @@ cat >apart.ptx <<'END'
 END
 "$ours" -arch=sm_80 -c apart.ptx -o apart.o
 "$nvlink" --arch=sm_80 apart.o -o apart.cubin || { echo "nvlink does not take apart.o"; exit 1; }
+# what a function keeps for its caller lies beside what it spills
+{
+    printf '.version 8.0\n.target sm_75\n.address_size 64\n.visible .func many(.param .b64 p)\n{ .reg .b32 %%r<280>; .reg .b64 %%d; ld.param.u64 %%d, [p];\n'
+    seq 0 279 | awk '{ printf "ld.global.u32 %%r%d, [%%d+%d];\n", $1, 4 * $1 }'
+    seq 0 279 | awk '{ printf "st.global.u32 [%%d+%d], %%r%d;\n", 4 * $1, 279 - $1 }'
+    echo 'ret; }'
+} >many.ptx
+cat >keeps.ptx <<'END'
+.version 8.0
+.target sm_75
+.address_size 64
+.extern .func many(.param .b64 p);
+.visible .entry keeps(.param .u64 p)
+{ .reg .b32 %r<4>; .reg .b64 %d; ld.param.u64 %d, [p]; ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%d+1120];
+  { .param .b64 q; st.param.b64 [q], %d; call many, (q); } st.global.v4.u32 [%d+1136], {%r0, %r1, %r2, %r3}; ret; }
+END
+for name in many keeps; do "$ours" -arch=sm_80 -c $name.ptx -o $name.o; done
+"$nvlink" --arch=sm_80 many.o keeps.o -o kept.cubin
+"$heddle" validate keeps.ptx many.ptx kept.cubin --kernel keeps --block 1 --arg 'out:p:u32[288]=iota' >out 2>&1 || { cat out; exit 1; }
 # of a kernel that calls a recursive function in two places nvlink says once, as of ptxas's object, that nobody knows its stack
 cat >self.ptx <<'END'
 .version 8.0
