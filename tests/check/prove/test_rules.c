@@ -94,10 +94,9 @@ OPERATION(eq, t_eq(ts, A, B), truth(ts, apply(ts, TO_EQZ, 1, apart(ts, A, B), NU
 OPERATION(ult, t_ult(ts, A, B), truth(ts, apply(ts, TO_ULT, 1, A, B)))
 OPERATION(slt, t_slt(ts, A, B), truth(ts, apply(ts, TO_SLT, 1, A, B)))
 OPERATION(choose, t_ite(ts, in->p, A, B), either(ts, in->p, A, B))
-OPERATION(min, t_min(ts, in->n & 1, A, B),
-          either(ts, truth(ts, apply(ts, in->n & 1 ? TO_SLT : TO_ULT, 1, A, B)), A, B))
-OPERATION(max, t_max(ts, in->n & 1, A, B),
-          either(ts, truth(ts, apply(ts, in->n & 1 ? TO_SLT : TO_ULT, 1, A, B)), B, A))
+OPERATION(bound, (in->n & 2 ? t_max : t_min)(ts, in->n & 1, A, B),
+          either(ts, truth(ts, apply(ts, in->n & 1 ? TO_SLT : TO_ULT, 1, A, B)), in->n & 2 ? B : A,
+                 in->n & 2 ? A : B))
 /* leading zeros, whose number is limited where 0 has another one */
 OPERATION(zeros, t_min(ts, false, t_flo(ts, A, true), number(ts, 32)),
           sum(ts, 32, 31, apply(ts, TO_FLO, 32, A, NULL), ~0ull, NULL, 0))
@@ -172,49 +171,18 @@ static const struct {
 } operations[] = {
 #define ROW(name, sort)                                                                                      \
     { #name, sort, made_##name, meant_##name }
-    ROW(add, WORDS),
-    ROW(sub, WORDS),
-    ROW(scale, WORDS),
-    ROW(and, WORDS),
-    ROW(xor, WORDS),
-    ROW(or, WORDS),
-    ROW(not, WORDS),
-    ROW(mask, WORDS),
-    ROW(shl, WORDS),
-    ROW(lshr, WORDS),
-    ROW(ashr, WORDS),
-    ROW(eq, WORDS),
-    ROW(ult, WORDS),
-    ROW(slt, WORDS),
-    ROW(choose, WORDS),
-    ROW(min, WORDS),
-    ROW(max, WORDS),
-    ROW(zeros, WORDS),
-    ROW(zeros_below, WORDS),
-    ROW(zeros_chosen, WORDS),
-    ROW(zext, WORDS),
-    ROW(sext, WORDS),
-    ROW(pair, WORDS),
-    ROW(sext_from, WORDS),
-    ROW(zext_from, WORDS),
-    ROW(halved, WORDS),
-    ROW(spread, WORDS),
-    ROW(doubled, WORDS),
-    ROW(moved, WORDS),
-    ROW(funnel, WORDS),
-    ROW(carry, WORDS),
-    ROW(add64, WIDES),
-    ROW(sub64, WIDES),
-    ROW(scale64, WIDES),
-    ROW(low, WIDES),
-    ROW(high, WIDES),
-    ROW(shl64, WIDES),
-    ROW(lshr64, WIDES),
-    ROW(ashr64, WIDES),
-    ROW(choose64, WIDES),
-    ROW(word_of_truth, TRUTHS),
-    ROW(under, TRUTHS),
-    ROW(both, TRUTHS),
+    ROW(add, WORDS),     ROW(sub, WORDS),         ROW(scale, WORDS),        ROW(and, WORDS),
+    ROW(xor, WORDS),     ROW(or, WORDS),          ROW(not, WORDS),          ROW(mask, WORDS),
+    ROW(shl, WORDS),     ROW(lshr, WORDS),        ROW(ashr, WORDS),         ROW(eq, WORDS),
+    ROW(ult, WORDS),     ROW(slt, WORDS),         ROW(choose, WORDS),       ROW(bound, WORDS),
+
+    ROW(zeros, WORDS),   ROW(zeros_below, WORDS), ROW(zeros_chosen, WORDS), ROW(zext, WORDS),
+    ROW(sext, WORDS),    ROW(pair, WORDS),        ROW(sext_from, WORDS),    ROW(zext_from, WORDS),
+    ROW(halved, WORDS),  ROW(spread, WORDS),      ROW(doubled, WORDS),      ROW(moved, WORDS),
+    ROW(funnel, WORDS),  ROW(carry, WORDS),       ROW(add64, WIDES),        ROW(sub64, WIDES),
+    ROW(scale64, WIDES), ROW(low, WIDES),         ROW(high, WIDES),         ROW(shl64, WIDES),
+    ROW(lshr64, WIDES),  ROW(ashr64, WIDES),      ROW(choose64, WIDES),     ROW(word_of_truth, TRUTHS),
+    ROW(under, TRUTHS),  ROW(both, TRUTHS),
 };
 
 /* ---- shapes ---- */
