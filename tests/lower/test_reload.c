@@ -49,7 +49,8 @@ static void test_stores_between(void **state) {
     reloads(SHARED("  %r5 = ATOMS %r2, _, 0x0, %r2, _\n"), TWICE);
     reloads(SHARED("  WARPSYNC 0xffffffff, _\n"), TWICE);
     reloads(SHARED("  MEMBAR\n"), TWICE);
-    reloads(SHARED("  BAR 0x0, 0x0, _, 0xffffffff flags[sync memory side convergent]\n"), TWICE); /* other threads have stored */
+    reloads(SHARED("  BAR 0x0, 0x0, _, 0xffffffff flags[sync memory side convergent]\n"),
+            TWICE); /* other threads have stored */
 }
 
 static void test_stored(void **state) {

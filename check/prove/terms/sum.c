@@ -432,7 +432,8 @@ static Term *carry_word(Terms *ts, Lin *lin) {
     if (!lin->n)
         return ts->zero;
     TermPair e = lin->t[0];
-    if (lin->n == 1 && lin->k < e.c && is_pow2(e.c)) { /* a constant in the bits that it leaves has no carry */
+    if (lin->n == 1 && lin->k < e.c &&
+        is_pow2(e.c)) { /* a constant in the bits that it leaves has no carry */
         if (e.t->width == 32)
             return e.c == 1 ? ts->zero : t_lshr(ts, e.t, t_const(ts, 32, 32 - log2_of(e.c)));
         if (e.t->kind == TK_SEXT)
