@@ -8,6 +8,7 @@
  * blocks of the grid still outside, the next one becomes resident instead: it may be what the others wait
  * for.
  * SPDX-License-Identifier: MIT */
+#include "base/align.h"
 #include "base/scope.h"
 #include "sim/machine/grid.h"
 #include <stddef.h>
@@ -29,7 +30,7 @@ enum { HASH_AT_ONCE = 1 << 20, HASH_PER_TICK = 8 };
 
 static void warp_free(Warp *warp) {
     mem_free(warp->rows);
-    mem_free(warp->local);
+    mem_free(warp->local_block);
     mem_free(warp->local_written);
     mem_free(warp->shadow);
     machine_copies_free(warp);
@@ -71,7 +72,9 @@ static void warp_create(Run *r, Cta *c, uint32_t index) {
         warp->tid[1][lane] = t / block[0] % block[1];
         warp->tid[2][lane] = t / block[0] / block[1];
     }
-    warp->local = mem_zeroed((size_t)r->local_bytes / 4 + 1, ROW_BYTES);
+    warp->local_block =
+        mem_zeroed((size_t)r->local_bytes / 4 + 2, ROW_BYTES); /* the host clears what is used */
+    warp->local = (void *)align_up((uintptr_t)warp->local_block, ROW_BYTES);
     if (r->opt.unwritten == MACHINE_UNWRITTEN_OTHER)
         machine_fill_unwritten(r, warp->local, ((size_t)r->local_bytes / 4 + 1) * ROW_BYTES);
     if (r->slow)
@@ -82,12 +85,17 @@ static unsigned checked_modes(const Run *run) {
     return (unsigned)run->slow | (unsigned)run->opt.report_undefined << 1 | (unsigned)run->opt.unwritten << 2;
 }
 
+static void *zeroed_rows(size_t size_bytes) {
+    void *memory = mem_aligned(ROW_BYTES, size_bytes);
+    memset(memory, 0, size_bytes);
+    return memory;
+}
 static Cta *cta_create(Run *run) {
     uint32_t threads = run->launch->block[0] * run->launch->block[1] * run->launch->block[2];
     Cta *cta = mem_zeroed(1, sizeof *cta);
     cta->nwarps = (threads + 31) / 32;
-    cta->warps = mem_zeroed(cta->nwarps, sizeof *cta->warps);
-    cta->shared = mem_zeroed(1, run->all_shared + 64u);
+    cta->warps = zeroed_rows(cta->nwarps * sizeof *cta->warps);
+    cta->shared = zeroed_rows(run->all_shared + 64u);
     cta->shared_written = run->slow ? mem_zeroed(1, run->all_shared + 64u) : NULL;
     for (uint32_t i = 0; i < cta->nwarps; i++)
         warp_create(run, cta, i);

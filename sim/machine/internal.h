@@ -173,7 +173,7 @@ struct Run;
 struct Cta;
 struct Warp {
     /* What every launch of a warp looks at, in as few of the host's cache lines as can be. */
-    uint8_t *rows;
+    _Alignas(DEC_LINE_BYTES) uint8_t *rows;
     struct Cta *cta;
     struct Run *run;
     Dec *prog;
@@ -211,9 +211,10 @@ struct Warp {
     uint16_t saves[16][32];      /* how often a lane has saved and cleared a register and not given it back */
     uint32_t companions[16][32]; /* of each lane, in place of b where BSSY sets its register (members.c) */
     uint32_t rpc_words[2][32];
-    uint32_t exit_pc[32]; /* of lanes that ended before others of the warp */
-    uint32_t trap_pc;     /* of the instruction that trapped */
-    uint32_t tid[3][32];  /* thread coordinates of the lanes */
+    uint32_t exit_pc[32];                         /* of lanes that ended before others of the warp */
+    uint32_t trap_pc;                             /* of the instruction that trapped */
+    void *local_block;                            /* `local` is in it */
+    _Alignas(DEC_LINE_BYTES) uint32_t tid[3][32]; /* thread coordinates of the lanes */
 };
 
 typedef struct Cta {
@@ -221,11 +222,12 @@ typedef struct Cta {
     uint32_t nwarps, ndone;
     Warp *warps;
     Barrier bar[NUM_BARRIERS];
-    bool barriers_used;      /* any of them, in the life of the block */
-    bool cluster_used;       /* the cluster's one, or there is a cluster */
-    bool borrowed;           /* another thread made it */
-    uint64_t number;         /* in the grid */
-    uint8_t *shared;         /* with 64 bytes of slack */
+    bool barriers_used; /* any of them, in the life of the block */
+    bool cluster_used;  /* the cluster's one, or there is a cluster */
+    bool borrowed;      /* another thread made it */
+    uint64_t number;    /* in the grid */
+    uint8_t *
+        shared; /* with 64 bytes of slack, aligned as rows are: vectors of it are in one line of the host's */
     uint8_t *shared_written; /* checked mode: one byte a byte */
     bool live;
     Cluster *cluster; /* NULL: of this block alone */
