@@ -1,5 +1,5 @@
 /* Handlers of lane functions: included before a part of lanes.def, it makes of each row the functions that
- * run it for 32 lanes, NAME_f for all and NAME_p for some lanes, or NAME for both; handlers_end.h ends that.
+ * run it for 32 lanes, NAME_f for all and NAME_p for some lanes; handlers_end.h ends that.
  * A part with LANE_SETP rows defines SETP_WRITE(mask). SPDX-License-Identifier: MIT */
 #define K(field) dec->field
 #define LANE_STRIP(...) __VA_ARGS__
@@ -53,13 +53,27 @@
         LANES { LANE_BLEND32(LANE_CALL(lane_##name, 32, 32, 32)) }                                           \
         return NEXT;                                                                                         \
     }
+/* Of those that write predicates one body serves both: `all` is known where it is called. */
+#define LANE_BODY(name)                                                                                      \
+    static inline                                                                                            \
+        __attribute__((always_inline)) void name##_body(Warp *warp, Dec *dec, uint32_t g, UNUSED bool all)
+#define LANE_BOTH(name)                                                                                      \
+    LANE_HEAD(name##_f) {                                                                                    \
+        name##_body(warp, dec, ~0u, true);                                                                   \
+        return NEXT_ALL;                                                                                     \
+    }                                                                                                        \
+    LANE_HEAD(name##_p) {                                                                                    \
+        name##_body(warp, dec, g, false);                                                                    \
+        return NEXT;                                                                                         \
+    }
+#define LANE_WRITE32(x) r[i] = all ? (x) : blend(lane_mask(g, i), (x), r[i]);
 #define LANE_CARRY(name, aw, bw, cw, ks, expr, carries)                                                      \
-    LANE_HEAD(name) {                                                                                        \
+    LANE_BODY(name) {                                                                                        \
         LANE_SETUP(ks)                                                                                       \
         uint32_t n[32];                                                                                      \
         LANES {                                                                                              \
             n[i] = LANE_CALL(lane_##name##_carries, aw, bw, cw);                                             \
-            LANE_BLEND32(LANE_CALL(lane_##name, aw, bw, cw))                                                 \
+            LANE_WRITE32(LANE_CALL(lane_##name, aw, bw, cw))                                                 \
         }                                                                                                    \
         MASK_OF(one, n[i] != 0)                                                                              \
         set_pred(warp, dec->pd[0], g, one);                                                                  \
@@ -67,20 +81,20 @@
             MASK_OF(two, n[i] > 1)                                                                           \
             set_pred(warp, dec->pd[1], g, two);                                                              \
         }                                                                                                    \
-        return NEXT;                                                                                         \
-    }
+    }                                                                                                        \
+    LANE_BOTH(name)
 #define LANE_LOGIC(name, ks, expr)                                                                           \
-    LANE_HEAD(name) {                                                                                        \
+    LANE_BODY(name) {                                                                                        \
         LANE_SETUP(ks)                                                                                       \
         MASK_OF(nonzero, LANE_CALL(lane_##name, 32, 32, 32) != 0)                                            \
-        LANES{LANE_BLEND32(LANE_CALL(lane_##name, 32, 32, 32))} set_pred(warp, dec->pd[0], g,                \
+        LANES{LANE_WRITE32(LANE_CALL(lane_##name, 32, 32, 32))} set_pred(warp, dec->pd[0], g,                \
                                                                          bool_op(dec->imm[1], nonzero, ps)); \
-        return NEXT;                                                                                         \
-    }
+    }                                                                                                        \
+    LANE_BOTH(name)
 #define LANE_SETP(name, ks, cond)                                                                            \
-    LANE_HEAD(name) {                                                                                        \
+    LANE_BODY(name) {                                                                                        \
         LANE_SETUP(ks)                                                                                       \
         MASK_OF(res, LANE_CALL(lane_##name, 32, 32, 32))                                                     \
         SETP_WRITE(res);                                                                                     \
-        return NEXT;                                                                                         \
-    }
+    }                                                                                                        \
+    LANE_BOTH(name)

@@ -7,6 +7,6 @@
 #undef LANE_SETP
 #define LANE(name, ...) {name##_f, name##_p},
 #define LANE_FLOAT(name, ...) {name##_f, name##_p},
-#define LANE_CARRY(name, ...) {name, name},
-#define LANE_LOGIC(name, ...) {name, name},
-#define LANE_SETP(name, ...) {name, name},
+#define LANE_CARRY(name, ...) {name##_f, name##_p},
+#define LANE_LOGIC(name, ...) {name##_f, name##_p},
+#define LANE_SETP(name, ...) {name##_f, name##_p},

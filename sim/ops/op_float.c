@@ -149,14 +149,16 @@ bool LV(bind_FMNMX)(Bind *bind) {
 }
 
 /* ---- FSETP, FSET ---- */
-static OpFn *const fcmp_by_code[16] = {fcmp_f,   fcmp_lt,  fcmp_eq,  fcmp_le,  fcmp_gt,  fcmp_ne,
-                                       fcmp_ge,  fcmp_num, fcmp_nan, fcmp_ltu, fcmp_equ, fcmp_leu,
-                                       fcmp_gtu, fcmp_neu, fcmp_geu, fcmp_t};
+#define FCMP(name)                                                                                           \
+    { fcmp_##name##_f, fcmp_##name##_p }
+static const LaneHandler fcmp_by_code[16] = {FCMP(f),   FCMP(lt),  FCMP(eq),  FCMP(le),  FCMP(gt),  FCMP(ne),
+                                             FCMP(ge),  FCMP(num), FCMP(nan), FCMP(ltu), FCMP(equ), FCMP(leu),
+                                             FCMP(gtu), FCMP(neu), FCMP(geu), FCMP(t)};
 
 static bool use_fcmp(Bind *bind, uint32_t cmp, uint32_t bop, bool ftz) {
     bind_f32(bind, ftz, false, false);
     bind->d->fset.bop = bop;
-    bind_chained(bind, fcmp_by_code[cmp & 15], fcmp_by_code[cmp & 15]);
+    bind_chained(bind, fcmp_by_code[cmp & 15].full, fcmp_by_code[cmp & 15].part);
     return !bind->failed;
 }
 bool LV(bind_FSETP)(Bind *bind) {
@@ -170,7 +172,7 @@ bool LV(bind_FSET)(Bind *bind) {
 
 bool LV(bind_FCHK)(Bind *bind) {
     bind_f32(bind, false, false, false);
-    bind_chained(bind, fchk, fchk);
+    USE(bind, fchk);
     return !bind->failed;
 }
 
