@@ -54,7 +54,6 @@ static const Word queues[] = {
     {"QMMA", "products of 8-bit floats", 10, 0},
     {"TEX", "textures", 11, 0},
     {"S2UR", "special registers in uniform ones, from sm_90 on", 12, 0},
-    {"MOVM", "MOVM", 13, 0},
 };
 static const Word effects[] = {
     {"NONE", "nothing but its destinations", 0, 0},

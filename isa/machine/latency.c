@@ -474,7 +474,10 @@ unsigned latency_waw(const Target *t, const MachInst *first, unsigned dst, const
     if (is_uniform_class(a)) /* the short pipe may overtake the long one, not the other way round */
         return a == ISA_UNIT_UDP && (b == ISA_UNIT_ULDC || b == ISA_UNIT_UMOVE) ? 7 : 1;
     if (a == ISA_UNIT_MMA1 || a == ISA_UNIT_MMA2 || a == ISA_UNIT_DMMA)
-        return gpr_raw[family_of(t)][ROW_ALU][writer_column(family_of(t), a, first, 0)];
+        /* IMMA R8; I2F R9, R9 after 15 of 16 cycles, which may read it after 14 (sm_80, forms with what
+         * follows) */
+        return gpr_raw[family_of(t)][b == ISA_UNIT_XU ? ROW_XU : ROW_ALU]
+                      [writer_column(family_of(t), a, first, 0)];
     if (a == ISA_UNIT_DBL && a == b)
         return 2; /* DFMA R4; @P0 DFMA R4 (sm_90: gabor, pow and sin of Numba) */
     if (a == ISA_UNIT_DBL || a == ISA_UNIT_HALF_MMA)
@@ -506,9 +509,10 @@ unsigned latency_issue_least(const Target *t, const MachInst *i) {
 unsigned latency_stall(const Target *t, const MachInst *i) {
     const FamilyData *data = &families[family_of(t)];
     enum IsaUnit unit = latency_unit(i);
+    bool product = unit == ISA_UNIT_MMA1 || unit == ISA_UNIT_MMA2 || latency_queue(t, i) == ISA_QUEUE_DMMA;
     if (!i->ctrl.yield || i->ctrl.stall_cycles)
         return i->ctrl.stall_cycles;
-    return unit == ISA_UNIT_MMA1 || unit == ISA_UNIT_MMA2 ? data->zero_product : data->zero_yields;
+    return product ? data->zero_product : data->zero_yields;
 }
 
 unsigned latency_next(const Target *t, const MachInst *i) {

@@ -25,7 +25,8 @@ typedef enum {
     ELEM_E5M2,
     ELEM_BITS /* 32 of them */
 } Elem;
-enum { MOST_ADDED = 16 }; /* sum_bytes of 16-bit floats */
+enum { MOST_ADDED = 16 };                          /* sum_bytes of 16-bit floats */
+enum { NEGATED_PRODUCT = 1, NEGATED_SUMMAND = 2 }; /* dec->mma.how */
 
 enum { MOST_K = 64, MOST_DENSE_K = 2 * MOST_K };
 
@@ -50,6 +51,9 @@ static bool bind_fn(Bind *bind, OpFn *fn) {
     bind_chained(bind, fn, fn);
     return !bind->failed;
 }
+
+/* A minus before one factor, not before both. */
+static uint8_t negated(Operand a, Operand b) { return (a.mods ^ b.mods) & OPM_NEG ? NEGATED_PRODUCT : 0; }
 
 static unsigned elem_bits(uint32_t elem) {
     switch ((Elem)elem) {
@@ -111,6 +115,15 @@ static void take_factors(Warp *w, const Dec *dec, unsigned rows, Factors *f) {
     spread(f->b[0], MOST_DENSE_K, dec_src(w, dec, 1), bits, 1, dec->mma.kept ? 2 * n : n);
     if (dec->mma.kept)
         find_columns(dec, dec_src(w, dec, 3), f);
+}
+
+/* The same of floating-point numbers, those of A negated where the product is. */
+static void take_numbers(Warp *w, const Dec *dec, unsigned rows, Factors *f) {
+    uint64_t sign = (uint64_t)1 << (elem_bits(dec->mma.elem) - 1);
+    take_factors(w, dec, rows, f);
+    for (unsigned row = 0; row < rows && dec->mma.how & NEGATED_PRODUCT; row++)
+        for (unsigned i = 0; i < f->k; i++)
+            f->a[row][i] ^= sign;
 }
 
 /* Elements of a column of B, those that the elements of a row of A meet. */
@@ -268,7 +281,7 @@ static int op_hmma(Warp *w, Dec *dec, uint32_t g) {
         return next_if(w, dec, status);
     Factors f;
     uint64_t room[MOST_K];
-    take_factors(w, dec, 16, &f);
+    take_numbers(w, dec, 16, &f);
     for (unsigned row = 0; row < 16; row++)
         for (unsigned col = 0; col < columns; col++) {
             unsigned lane = 4 * (row % 8) + col / 2, at = dec->mma.wide ? 2 * (row / 8) + col % 2 : row / 8;
@@ -304,6 +317,7 @@ bool LV(bind_HMMA)(Bind *bind) {
     dec->mma.n = shape == HmmaShape_M16816 || (tf32 && shape == HmmaShape_M1688) ? 2 : 1;
     dec->mma.wide = MGET(HMMA, acc, m) == HmmaAcc_F32;
     dec->mma.kept = 0;
+    dec->mma.how = negated(bind->in->src[HMMA_ra], bind->in->src[HMMA_rb]);
     bool known = shape <= HmmaShape_M1684 && src <= HmmaSrc_TF32 && !(tf32 && shape == HmmaShape_M16816) &&
                  (tf32 || shape != HmmaShape_M1684) && (dec->mma.wide || src == HmmaSrc_F16);
     return known ? bind_fn(bind, op_hmma) : bind_not_simulated(bind);
@@ -315,6 +329,7 @@ bool LV(bind_HMMA_SP)(Bind *bind) {
     dec->mma.elem = tf32 ? ELEM_TF32 : src == HmmaSrc_BF16 ? ELEM_BF16 : ELEM_F16;
     dec->mma.n = shape == HmmaSpShape_M16832 || (tf32 && shape == HmmaSpShape_M16816) ? 2 : 1;
     dec->mma.wide = MGET(HMMA_SP, acc, m) == HmmaAcc_F32;
+    dec->mma.how = negated(bind->in->src[HMMA_SP_ra], bind->in->src[HMMA_SP_rb]);
     bool known = src <= HmmaSrc_TF32 && shape != 2 &&
                  (tf32 ? shape != HmmaSpShape_M16832 : shape != HmmaSpShape_M1688) &&
                  (dec->mma.wide || src == HmmaSrc_F16);
@@ -328,6 +343,7 @@ bool LV(bind_QMMA)(Bind *bind) {
     dec->mma.n = MGET(QMMA, shape, m) == QmmaShape_M16832 ? 2 : 1;
     dec->mma.wide = MGET(QMMA, acc, m) == HmmaAcc_F32;
     dec->mma.kept = 0;
+    dec->mma.how = negated(bind->in->src[QMMA_ra], bind->in->src[QMMA_rb]);
     return bind_fn(bind, op_hmma);
 }
 bool LV(bind_QMMA_SP)(Bind *bind) {
@@ -337,6 +353,7 @@ bool LV(bind_QMMA_SP)(Bind *bind) {
     dec->mma.elem_b = MGET(QMMA_SP, btype, m) == QmmaType_E4M3 ? ELEM_E4M3 : ELEM_E5M2;
     dec->mma.n = 2;
     dec->mma.wide = MGET(QMMA_SP, acc, m) == HmmaAcc_F32;
+    dec->mma.how = negated(bind->in->src[QMMA_SP_ra], bind->in->src[QMMA_SP_rb]);
     return MGET(QMMA_SP, shape, m) == QmmaSpShape_M16864 ? bind_sparse(bind, 2, 4, op_hmma)
                                                          : bind_not_simulated(bind);
 }
@@ -514,8 +531,6 @@ bool LV(bind_BMMA)(Bind *bind) {
 
 /* ---- f64: one fused operation for each k, ascending ---- */
 
-enum { NEGATED_PRODUCT = 1, NEGATED_SUMMAND = 2 }; /* dec->mma.how of DMMA */
-
 static int op_dmma(Warp *w, Dec *dec, uint32_t g) {
     const uint32_t *c = dec_src(w, dec, 2);
     uint32_t *r = dec_dst(w, dec, 0), out[8][32];
@@ -524,15 +539,14 @@ static int op_dmma(Warp *w, Dec *dec, uint32_t g) {
     if (!machine_whole_warp(w, dec, g, &status))
         return next_if(w, dec, status);
     Factors f;
-    take_factors(w, dec, 8 * m8, &f);
-    uint64_t sign_of_product = dec->mma.how & NEGATED_PRODUCT ? 1ull << 63 : 0,
-             sign_of_c = dec->mma.how & NEGATED_SUMMAND ? 1ull << 63 : 0;
+    take_numbers(w, dec, 8 * m8, &f);
+    uint64_t sign_of_c = dec->mma.how & NEGATED_SUMMAND ? 1ull << 63 : 0;
     for (unsigned row = 0; row < 8 * m8; row++)
         for (unsigned col = 0; col < 8; col++) {
             unsigned lane = 4 * (row % 8) + col / 2, at = 4 * (row / 8) + 2 * (col % 2);
             double sum = as_f64((c[32 * at + lane] | (uint64_t)c[32 * (at + 1) + lane] << 32) ^ sign_of_c);
             for (unsigned i = 0; i < f.k; i++)
-                sum = fma(as_f64(f.a[row][i] ^ sign_of_product), as_f64(f.b[col][i]), sum);
+                sum = fma(as_f64(f.a[row][i]), as_f64(f.b[col][i]), sum);
             uint64_t bits = isnan(sum) ? F64_NAN : f64_bits(sum);
             out[at][lane] = (uint32_t)bits;
             out[at + 1][lane] = (uint32_t)(bits >> 32);
@@ -552,8 +566,8 @@ bool LV(bind_DMMA)(Bind *bind) {
     const Operand *src = bind->in->src;
     if ((src[DMMA_ra].mods | src[DMMA_rb].mods | src[DMMA_rc].mods) & OPM_ABS)
         return bind_not_simulated(bind);
-    bool of_product = (src[DMMA_ra].mods ^ src[DMMA_rb].mods) & OPM_NEG, of_c = src[DMMA_rc].mods & OPM_NEG;
-    dec->mma.how = (uint8_t)((of_product ? NEGATED_PRODUCT : 0) | (of_c ? NEGATED_SUMMAND : 0));
+    bool of_c = src[DMMA_rc].mods & OPM_NEG;
+    dec->mma.how = (uint8_t)(negated(src[DMMA_ra], src[DMMA_rb]) | (of_c ? NEGATED_SUMMAND : 0));
     return bind_fn(bind, op_dmma) && LV(bind_rounding)(bind, MGET(DMMA, rnd, bind->in->mods));
 }
 

@@ -93,8 +93,9 @@ for level in -O0 -O3; do
 done
 pick 80 86 89 90
 for sm in $picked; do
-    run 0 products -O3 $sm --grid 1 --block 32 --arg 'buf:f64[128]=random:8' --arg out:o:'f64[256]'=zero
-    [ "$(grep -c 'DMMA.*-R' <("$heddle" disasm -c products.cubin))" -ge 3 ] || { echo "products, sm_$sm: nothing is negated in the product"; failed=1; }
+    run 0 products -O3 $sm --grid 1 --block 32 --arg 'buf:f64[128]=random:8' --arg out:o:'f64[384]'=zero
+    [ "$(grep -c 'DMMA.*-R' <("$heddle" disasm -c products.cubin))" -ge 3 ] && [ "$(grep -c 'HMMA.* -R' <("$heddle" disasm -c products.cubin))" = 2 ] ||
+        { echo "products, sm_$sm: nothing is negated in the product"; failed=1; }
     run 0 signs -O3 $sm --grid 1 --block 256 --arg 'buf:u32[768]=random:6' --arg out:o:'u32[1024]'=zero
     [ $sm = 80 ] || grep -q 'H0_NH1' <("$heddle" disasm -c signs.cubin) || { echo "signs, sm_$sm: no half is negated in the product"; failed=1; }
 done
