@@ -55,7 +55,7 @@ if(PYTHON3)
   add_test(NAME prove_rare COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/prove/rare.py $<TARGET_FILE:heddle>
     ${CMAKE_CURRENT_SOURCE_DIR}/prove/rare.ptx ${CMAKE_CURRENT_BINARY_DIR}/rare)
   add_test(NAME prove_flips COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/prove/flips.py $<TARGET_FILE:heddle>
-    ${PROJECT_SOURCE_DIR}/ptx-samples ${PROJECT_BINARY_DIR}/tests/samples ${CMAKE_CURRENT_BINARY_DIR}/flips --count 100)
+    ${PROJECT_SOURCE_DIR}/ptx-samples ${PROJECT_BINARY_DIR}/tests/samples ${CMAKE_CURRENT_BINARY_DIR}/flips --count 50)
   set_tests_properties(prove_flips PROPERTIES LABELS "check;slow")
   heddle_test_cost(90 prove_flips)
   heddle_test_cost(40 prove_rare)

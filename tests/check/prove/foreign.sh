@@ -402,8 +402,9 @@ rounded() { # FILE TYPE STATEMENT
 }
 P
 }
-planted() { # NAME EDIT: of the binary that was made last
-    mine || return 0
+planted() { # NAME EDIT: of the binary that was made last; every second one of each level
+    edits=$((edits + 1))
+    [ $((edits % 2)) = $((level / 2)) ] && mine || return 0
     "$heddle" disasm --sections "$dir/k.cubin" > "$dir/k.sass"
     sed "$2" "$dir/k.sass" > "$dir/wrong.sass"
     cmp -s "$dir/k.sass" "$dir/wrong.sass" && { fail "$1, $2: nothing to edit"; return; }
@@ -412,6 +413,7 @@ planted() { # NAME EDIT: of the binary that was made last
     [ $? -eq 5 ] || fail "$1, $2: $(last)"
 }
 for level in 1 3; do
+    edits=0
     rounded "$dir/r.ptx" f32 "div.rn.f32 %d, %a, %b"
     rm -f "$dir/out" # unless it is this case's turn
     foreign 0 "div.rn.f32" "$dir/r.ptx" $level sm_80
