@@ -184,11 +184,11 @@ void sel_find_loops(Sel *sel);
  * go past loops whose statements do not name the register. */
 bool sel_is_result(const PtxInsn *in, uint32_t reg);
 
-/* A trap instruction, unguarded; ends no block (flow.c). */
 /* Number and count of a barrier both in registers, and no form that takes them so: one register holds both.
  * Native machines have the count in the upper half and a modifier for it, bru1's BAR_RED from bit 4 up. */
 bool sel_bar_packs(const Target *target, unsigned op, Operand id, Operand count, unsigned *count_bit,
                    uint32_t *mods);
+/* A trap instruction, unguarded; ends no block (flow.c). */
 InstId sel_trap(Sel *sel, TrapCode code);
 
 /* ---- emission (lower/select/emit.c) ---- */
