@@ -707,6 +707,38 @@ static bool region_of(Checker *checker, RegionWalk *walk, uint32_t branch, uint3
     return false;
 }
 
+/* Executed once more, it makes something else of uniform registers. */
+static bool counts_executions(const MachInst *inst) {
+    bool writes = false, reads = false;
+    for (unsigned k = 0; k < inst->ndst; k++)
+        writes |=
+            inst->dst[k].kind == OPK_REG && ((inst->dst[k].file == RF_UR && inst->dst[k].value != REG_URZ) ||
+                                             (inst->dst[k].file == RF_UP && inst->dst[k].value != REG_UPT));
+    for (unsigned k = 0; k < inst->nsrc; k++)
+        reads |=
+            inst->src[k].kind == OPK_REG && ((inst->src[k].file == RF_UR && inst->src[k].value != REG_URZ) ||
+                                             (inst->src[k].file == RF_UP && inst->src[k].value != REG_UPT) ||
+                                             (inst->src[k].file == RF_R && inst->src[k].value != REG_RZ));
+    return writes && reads;
+}
+
+/* Is there one from block `join` on? Then lanes must not come there one group at a time. */
+static bool counts_from(Checker *checker, RegionWalk *walk, uint32_t join, uint32_t round) {
+    const BinFlow *flow = checker->flow;
+    uint32_t top = 0;
+    walk->mark[join] = round;
+    walk->stack[top++] = join;
+    while (top) {
+        uint32_t at = walk->stack[--top];
+        checker->steps++;
+        FOR_BIN_INSTS(&flow->blocks[at], i)
+            if (flow->decoded[i] && counts_executions(&flow->insts[i]))
+                return true;
+        push_successors(flow, walk, at, NONE, round, &top);
+    }
+    return false;
+}
+
 static void late_joins(Checker *checker) {
     const BinFlow *flow = checker->flow;
     ArenaMark mark = arena_mark(&checker->a);
@@ -725,11 +757,14 @@ static void late_joins(Checker *checker) {
         uint32_t sync = bsync_in(checker, join, 0xffff);
         if (sync == NONE || region_of(checker, &walk, k, join, checker->pend[last], sync, &bssy))
             continue;
-        if (bssy != NONE) /* natively no compiler writes it, and uniform instructions stand behind a BSYNC */
-            check_report_as(checker, checker->native ? SEV_ERROR : check_rule(CR_R04)->severity, CR_R04, sync,
-                            last, "only lanes of one side of the branch at %s have joined BSYNC B%u (at %s)",
-                            check_at(checker, last), bin_barrier(&flow->insts[sync]),
-                            check_at(checker, bssy));
+        if (bssy != NONE)
+            check_report_as(
+                checker,
+                counts_from(checker, &walk, join, flow->nblocks + 1 + k) ? SEV_ERROR
+                                                                         : check_rule(CR_R04)->severity,
+                CR_R04, sync, last,
+                "only lanes of one side of the branch at %s have joined BSYNC B%u (at %s)",
+                check_at(checker, last), bin_barrier(&flow->insts[sync]), check_at(checker, bssy));
     }
     arena_release(&checker->a, mark);
 }
