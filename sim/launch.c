@@ -486,6 +486,8 @@ bool sim_trap_is_undefined(SimTrapKind k) {
            k == TRAP_MISALIGNED || k == TRAP_UNDEFINED;
 }
 
+bool sim_trap_is_promise(SimTrapKind k) { return k == TRAP_NOT_UNIFORM || k == TRAP_DIVERGENT_BARRIER; }
+
 int sim_trap_print(const SimTrap *trap, char *out, size_t out_bytes) {
     char address[32] = "", line[32] = "", source[sizeof trap->source + 3] = "";
     if (trap->has_address)

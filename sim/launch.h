@@ -231,6 +231,8 @@ const char *sim_trap_name(SimTrapKind k); /* "access out of range" */
  * may make anything of it. Aligned barriers (9.7.13.1), member masks and .aligned collectives
  * (9.7.9, 9.7.13, 9.7.14), brx.idx (9.7.12.4), alignment (6.4.1.1). */
 bool sim_trap_is_undefined(SimTrapKind k);
+/* A warning of the PTX reference: lanes part where `.uni` or `.aligned` says that they do not. */
+bool sim_trap_is_promise(SimTrapKind k);
 
 typedef struct {
     SimTrapKind kind;

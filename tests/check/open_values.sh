@@ -84,6 +84,18 @@ for name in apart left odd far unset stop; do
     want 4 $verdict "$work/$name.ptx" "$work/ok.cubin" $launch
   done
 done
+# lanes that part where `.uni` and `.aligned` say that they do not are shown of equal results too
+uni=' and.b32 x, i, 1; setp.eq.u32 q, x, STEP; mov.u32 y, 3; @q bra.uni A; mov.u32 y, 7; A: st.global.u32 [p], y;'
+around=' and.b32 x, i, 1; setp.eq.u32 q, x, STEP; mov.u32 y, 3; @q bra A; bar.sync 0; mov.u32 y, 7; A: st.global.u32 [p], y;'
+for name in uni around; do
+  eval "body=\$$name"
+  echo "$body" | kernel $name 0
+  echo "$body" | kernel ${name}_ok 2
+  for launch in "$given" "$given --races" '--launch auto'; do
+    want 4 undefined "$work/$name.ptx" $launch
+  done
+  want 0 equal "$work/${name}_ok.ptx" $given --races
+done
 # a second arrival at the cluster's barrier, an mbarrier object outside of shared memory
 twice=' STEP barrier.cluster.arrive; barrier.cluster.wait; st.global.u32 [p], i;'
 outside=' STEP mbarrier.init.b64 [o_m], 1; st.global.u32 [p], i;'

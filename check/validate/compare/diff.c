@@ -462,8 +462,7 @@ static void add_finding(DiffReport *report, const char *who, const char *text) {
 
 static void ptx_warning(void *user, const SimTrap *trap) {
     char line[300];
-    if (trap->kind != TRAP_NOT_UNIFORM && trap->kind != TRAP_DIVERGENT_BARRIER &&
-        trap->kind != TRAP_OUT_OF_RANGE)
+    if (!sim_trap_is_promise(trap->kind) && trap->kind != TRAP_OUT_OF_RANGE)
         return;
     sim_trap_print(trap, line, sizeof line);
     ((DiffReport *)user)->overrun |= trap->kind == TRAP_OUT_OF_RANGE;

@@ -473,6 +473,12 @@ static bool judge_launch(Judge *judge, const PlanLaunch *launch, bool *stop) {
         judge_memory(judge, launch, unordered, undefined);
     if (!*stop && judgement->verdict == VERDICT_EQUAL && other->engine == DIFF_MACHINE)
         judge_other_moments(judge, launch, &mo, &pr, unordered, stop);
+    if (sim_trap_is_promise(pr.first_warning.kind) && !*stop) {
+        char line[300];
+        sim_trap_print(&pr.first_warning, line, sizeof line);
+        note(judgement, "%s", line);
+        worse(judgement, VERDICT_UNDEFINED);
+    }
     *stop |= judgement->verdict == VERDICT_DIFFERS;
     return true;
 }
