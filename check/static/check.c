@@ -354,6 +354,7 @@ void check_binary(const BinFlow *flow, const BinCheckOptions *opt, BinCheckRepor
         check_code(&c);
     check_metadata(&c);
     check_form(&c);
+    check_ptx_contents(&c);
     if (c.findings.n)
         qsort(c.findings.at, c.findings.n, sizeof *c.findings.at, by_place);
     uint32_t n = 0;

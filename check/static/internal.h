@@ -145,6 +145,7 @@ void check_meetings(Checker *checker);     /* R-24 */
 void check_registers(Checker *checker);    /* */
 void check_metadata(Checker *checker);     /* M-01 to M-05 */
 void check_form(Checker *checker);         /* M-06 */
+void check_ptx_contents(Checker *checker); /* M-07 */
 void check_hazards(Checker *checker);      /* H-01 to H-07 */
 void check_reuse(Checker *checker);        /* H-08 */
 

@@ -40,6 +40,8 @@ open("bad.cubin", "wb").write(image)
 PY
     status "data $1: prove" 4 "$heddle" prove "$cases/data.ptx" bad.cubin
     status "data $1: validate" 4 "$heddle" validate "$cases/data.ptx" bad.cubin --launch auto
+    status "data $1: check" 4 "$heddle" check bad.cubin
+    grep -q M-07 out || fail "data $1: check does not say M-07"
 }
 
 data 0400000005000000   # elements of .global tab that no code reads
