@@ -10,7 +10,7 @@ add_test(NAME prove COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/prove/run.sh $<TARGET_FI
 add_test(NAME prove_contents COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/prove/contents.sh $<TARGET_FILE:heddle>
   ${CMAKE_CURRENT_SOURCE_DIR}/prove/contents ${CMAKE_CURRENT_BINARY_DIR}/contents)
 add_test(NAME prove_foreign COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/prove/foreign.sh $<TARGET_FILE:heddle> ${PROJECT_SOURCE_DIR}/ptx-samples)
-heddle_test_part(6 prove prove_foreign)
+heddle_test_part(9 prove prove_foreign)
 set(flips 300)
 if(HEDDLE_SANITIZED)
   set(flips 100)

@@ -120,6 +120,13 @@ static void keep_pages(void) {
 #endif
 }
 
+#ifdef HEDDLE_SANITIZED
+/* Asked by the search for leaks, which takes half of what a short command takes: tests run the same commands
+ * thousands of times, and every fourth process is looked at. */
+int __lsan_is_turned_off(void);
+int __lsan_is_turned_off(void) { return getpid() % 4 != 0; }
+#endif
+
 int main(int argc, char **argv) {
     if (cli_leave)
         cli_leave(argc, argv);
