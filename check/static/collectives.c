@@ -707,18 +707,17 @@ static bool region_of(Checker *checker, RegionWalk *walk, uint32_t branch, uint3
     return false;
 }
 
-/* Executed once more, it makes something else of uniform registers. */
+static bool is_uniform_register(const Operand *o) {
+    return o->kind == OPK_REG &&
+           ((o->file == RF_UR && o->value != REG_URZ) || (o->file == RF_UP && o->value != REG_UPT));
+}
+/* Executed once more, it may make something else of what uniform registers hold. */
 static bool counts_executions(const MachInst *inst) {
     bool writes = false, reads = false;
     for (unsigned k = 0; k < inst->ndst; k++)
-        writes |=
-            inst->dst[k].kind == OPK_REG && ((inst->dst[k].file == RF_UR && inst->dst[k].value != REG_URZ) ||
-                                             (inst->dst[k].file == RF_UP && inst->dst[k].value != REG_UPT));
+        writes |= is_uniform_register(&inst->dst[k]);
     for (unsigned k = 0; k < inst->nsrc; k++)
-        reads |=
-            inst->src[k].kind == OPK_REG && ((inst->src[k].file == RF_UR && inst->src[k].value != REG_URZ) ||
-                                             (inst->src[k].file == RF_UP && inst->src[k].value != REG_UPT) ||
-                                             (inst->src[k].file == RF_R && inst->src[k].value != REG_RZ));
+        reads |= is_uniform_register(&inst->src[k]);
     return writes && reads;
 }
 
