@@ -237,10 +237,21 @@ static uint32_t mods_that_tell(const Inst *i) {
            : i->op == OT_BAR_RED ? MPUT(BAR_RED, packed, i->mods, 0)
                                  : i->mods;
 }
+static bool has_count(const Function *f, const Inst *i) { /* of a barrier: for itself, or with the number */
+    return mods_that_tell(i) != i->mods || ir_src(f, i, 1)->kind != OPK_NONE;
+}
+/* Can one instruction be both? Natively a barrier without a count is another one than any with one: the
+ * modifier is of both. On bru1 a count of 0 is none. */
+static bool same_kind(const Stubs *stubs, const StubSite *site, const StubSite *b) {
+    const Inst *i = ir_inst(site->f, site->inst), *j = ir_inst(b->f, b->inst);
+    bool native = !isa_target_info(stubs->m->target)->has_yield_fairness;
+    return i->op == j->op && mods_that_tell(i) == mods_that_tell(j) &&
+           (!native || !reconv_is_bar(i->op) || has_count(site->f, i) == has_count(b->f, j));
+}
 
 static bool may_meet(Stubs *stubs, const StubSite *site, const StubSite *b) {
     const Inst *i = ir_inst(site->f, site->inst), *j = ir_inst(b->f, b->inst);
-    if (i->op != j->op || mods_that_tell(i) != mods_that_tell(j) || (site->uniform && b->uniform) ||
+    if (!same_kind(stubs, site, b) || (site->uniform && b->uniform) ||
         reconv_promised_apart(i->op, site->aligned, b->aligned) || other_mask(site->mask, b->mask) ||
         other_barrier(site, i, b, j) ||
         !reconv_share_root(&stubs->facts[site->f->index], &stubs->facts[b->f->index]))
@@ -278,8 +289,7 @@ static void connect_many(Stubs *stubs) {
             uint32_t k = 0;
             for (; k < kinds.n; k++) {
                 const StubSite *first = &stubs->sites.at[kinds.at[k]];
-                const Inst *j = ir_inst(first->f, first->inst);
-                if (i->op == j->op && mods_that_tell(i) == mods_that_tell(j))
+                if (same_kind(stubs, site, first))
                     break;
             }
             if (k < kinds.n && !reconv_promised_apart(i->op, aligned, false))
