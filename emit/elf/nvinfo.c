@@ -33,6 +33,12 @@ bool elf_nvinfo_has_form(const NvAttr *record, enum NvPlace place) {
 
 const char *elf_nvinfo_name(unsigned code) { return code < 0x100 ? attr_names[code] : NULL; }
 
+bool elf_nvinfo_lists_instructions(unsigned code) {
+    return code == NV_EXIT_INSTR_OFFSETS || code == NV_COOP_GROUP_INSTR_OFFSETS ||
+           code == NV_INT_WARP_WIDE_INSTR_OFFSETS || code == NV_S2RCTAID_INSTR_OFFSETS ||
+           code == NV_MBARRIER_INSTR_OFFSETS || code == NV_SYSCALL_OFFSETS;
+}
+
 int elf_nvinfo_code(const char *name, size_t size_bytes) {
     for (int i = 0; i < 0x100; i++)
         if (attr_names[i] && strlen(attr_names[i]) == size_bytes &&

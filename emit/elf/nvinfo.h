@@ -28,6 +28,8 @@ bool elf_nvinfo_next(const uint8_t *data, size_t size_bytes, size_t *pos, NvAttr
 const char *elf_nvinfo_name(unsigned code); /* "EIATTR_REGCOUNT"; NULL if unknown */
 /* Has a record of this code, place (not NVP_BOTH) and size the form that ptxas gives it? */
 bool elf_nvinfo_has_form(const NvAttr *record, enum NvPlace place);
+bool elf_nvinfo_lists_instructions(
+    unsigned code); /* is it a list of places of instructions of its function? */
 int elf_nvinfo_code(const char *name, size_t size_bytes); /* -1 if unknown */
 
 void elf_nvinfo_value(Arena *arena, Bytes *bytes, unsigned format, unsigned code, unsigned value);

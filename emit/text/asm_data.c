@@ -340,25 +340,27 @@ static bool reloc_directive(AsmDoc *doc, bool rela) {
 }
 
 /* ---- attribute records ---- */
-static bool lists_places(unsigned code) {
-    return code == NV_EXIT_INSTR_OFFSETS || code == NV_COOP_GROUP_INSTR_OFFSETS ||
-           code == NV_INT_WARP_WIDE_INSTR_OFFSETS || code == NV_S2RCTAID_INSTR_OFFSETS ||
-           code == NV_MBARRIER_INSTR_OFFSETS || code == NV_SYSCALL_OFFSETS;
+/* The function whose records the section holds; NULL: none, or those that count are of another section of
+ * that name. */
+static const char *described(AsmDoc *doc) {
+    static const char prefix[] = ".nv.info.";
+    const char *name = data_section(doc)->name;
+    return strncmp(name, prefix, strlen(prefix)) == 0 && asm_doc_section_named(doc, name) == doc->section
+               ? name + strlen(prefix)
+               : NULL;
 }
 
 /* What stands at instructions of the function, in their order; not what the list has already. */
 static void add_listed(AsmDoc *doc, unsigned code, uint32_t head) {
-    static const char prefix[] = ".nv.info.";
+    const char *function = described(doc);
     uint32_t given = doc->data.n;
-    if (strncmp(data_section(doc)->name, prefix, strlen(prefix)) != 0)
-        return;
-    for (uint32_t i = 0; i < doc->listed.n; i++) {
+    for (uint32_t i = 0; function && i < doc->listed.n; i++) {
         DocListed *listed = &doc->listed.at[i];
         bool there = false;
-        if (listed->code != code || strcmp(listed->kernel, data_section(doc)->name + strlen(prefix)) != 0)
+        if (listed->code != code || strcmp(listed->kernel, function) != 0)
             continue;
         listed->used = true;
-        for (uint32_t at = head + 4; lists_places(code) && at < given; at += 4)
+        for (uint32_t at = head + 4; elf_nvinfo_lists_instructions(code) && at < given; at += 4)
             there |= get_u32(doc->data.at + at) == listed->value;
         if (!there)
             elf_bytes_u32(doc->a, &doc->data, listed->value);
@@ -366,13 +368,10 @@ static void add_listed(AsmDoc *doc, unsigned code, uint32_t head) {
 }
 
 static bool attribute_words(AsmDoc *doc, unsigned code) {
-    static const char prefix[] = ".nv.info.";
-    uint32_t function = strncmp(data_section(doc)->name, prefix, strlen(prefix)) == 0
-                            ? asm_doc_code_named(doc, data_section(doc)->name + strlen(prefix))
-                            : 0;
+    const char *function = elf_nvinfo_lists_instructions(code) ? described(doc) : NULL;
     do {
         uint64_t v;
-        if (!asm_doc_place(doc, lists_places(code) ? function : 0, UINT32_MAX, &v))
+        if (!asm_doc_place(doc, function ? asm_doc_code_named(doc, function) : 0, UINT32_MAX, &v))
             return false;
         elf_bytes_u32(doc->a, &doc->data, (uint32_t)v);
     } while (asm_accept(doc->text, ','));

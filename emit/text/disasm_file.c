@@ -333,7 +333,7 @@ static const char *record_word(const File *file, uint32_t text, const NvAttr *at
     bool branch = false;
     if (names_symbol(attr->code, word))
         return disasm_marks_symbol_text((Marks *)(uintptr_t)&file->marks, file->marks.symtab, value);
-    if (text && disasm_marks_lists_instructions(attr->code))
+    if (text && elf_nvinfo_lists_instructions(attr->code))
         return place_text(file, text, value, true);
     if (text && attr->code == NV_UNUSED_LOAD_BYTE_OFFSET && attr->size_bytes % 8 == 0 && word % 2 == 0)
         return place_text(file, text, value, true);
@@ -348,13 +348,7 @@ static const char *record_word(const File *file, uint32_t text, const NvAttr *at
 
 static void print_attributes(File *file, const ElfSection *section) {
     Printer *printer = file->printer;
-    static const char prefix[] = ".nv.info.";
-    uint32_t text = strncmp(section->name, prefix, strlen(prefix)) == 0
-                        ? elf_image_find(printer->image,
-                                         arena_printf(printer->a, ".text.%s", section->name + strlen(prefix)))
-                        : 0;
-    if (text && !disasm_is_code(&printer->image->sections.at[text]))
-        text = 0;
+    uint32_t text = disasm_marks_described(&file->marks, file->section);
     size_t pos = 0;
     NvAttr n;
     while (elf_nvinfo_next(section->data, section->h.sh_size, &pos, &n)) {

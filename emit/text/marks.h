@@ -150,8 +150,10 @@ const Operands *disasm_marks_operand(const Marks *marks, uint32_t section, uint6
 bool disasm_marks_operand_text(const Operands *operand, const char *text, char *out, size_t out_bytes);
 /* Is this where the assembler finds the text in a string table: its first occurrence? */
 bool disasm_marks_found_at(Marks *marks, uint32_t table, const char *text, uint64_t offset);
-bool disasm_marks_is_word(const char *name);         /* needs no quotes */
-bool disasm_marks_lists_instructions(unsigned code); /* attribute code */
+bool disasm_marks_is_word(const char *name); /* needs no quotes */
+/* The code section whose attribute records a section holds; 0: none, or the records that count are those of
+ * another section of that name. */
+uint32_t disasm_marks_described(const Marks *marks, uint32_t section);
 /* How the function at an instruction of this code returns (marks_return.c); of the arena, in `known` from
  * then on. */
 const Returns *disasm_marks_returns(CallCode *code, uint32_t entry);

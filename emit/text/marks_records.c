@@ -12,10 +12,13 @@ static uint32_t code_of(const Marks *marks, const char *function) {
 }
 
 /* ---- attribute records ---- */
-bool disasm_marks_lists_instructions(unsigned code) {
-    return code == NV_EXIT_INSTR_OFFSETS || code == NV_COOP_GROUP_INSTR_OFFSETS ||
-           code == NV_INT_WARP_WIDE_INSTR_OFFSETS || code == NV_S2RCTAID_INSTR_OFFSETS ||
-           code == NV_MBARRIER_INSTR_OFFSETS || code == NV_SYSCALL_OFFSETS;
+uint32_t disasm_marks_described(const Marks *marks, uint32_t section) {
+    static const char prefix[] = ".nv.info.";
+    const ElfSection *s = &marks->image->sections.at[section];
+    if (s->h.sh_type != SHT_NV_INFO || strncmp(s->name, prefix, strlen(prefix)) != 0 ||
+        elf_image_find(marks->image, s->name) != section)
+        return 0;
+    return code_of(marks, s->name + strlen(prefix));
 }
 
 /* Records that hold places in a form that is not known here. */
@@ -161,20 +164,17 @@ static void mark_list(Marks *marks, uint32_t section, uint32_t text, const NvAtt
 }
 
 static void mark_attributes(Marks *marks) {
-    static const char prefix[] = ".nv.info.";
     for (uint32_t i = 1; i < marks->image->sections.n; i++) {
         const ElfSection *section = &marks->image->sections.at[i];
-        uint32_t text = strncmp(section->name, prefix, strlen(prefix)) == 0
-                            ? code_of(marks, section->name + strlen(prefix))
-                            : 0;
+        uint32_t text = disasm_marks_described(marks, i);
         size_t pos = 0;
         NvAttr attr;
-        if (section->h.sh_type != SHT_NV_INFO || !section->data || !text)
+        if (!section->data || !text)
             continue;
         while (elf_nvinfo_next(section->data, section->h.sh_size, &pos, &attr)) {
             if (attr.format != NVF_SIZED)
                 continue;
-            if (disasm_marks_lists_instructions(attr.code))
+            if (elf_nvinfo_lists_instructions(attr.code))
                 mark_list(marks, i, text, &attr);
             else if (attr.code == NV_INDIRECT_BRANCH_TARGETS)
                 mark_branches(marks, i, text, &attr);
