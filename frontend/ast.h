@@ -274,7 +274,7 @@ typedef struct { /* a .loc directive */
 typedef struct PtxFunc {
     StrId name;
     bool is_entry, has_body, noreturn;
-    bool broken; /* ptx_parse_keep_going: its body has errors, and was dropped */
+    bool broken; /* its body does not compile, and was dropped (ptx_parse_keep_going, cli_compile_most) */
     uint8_t linkage;
     uint32_t *rets,
         *params; /* indices into PtxModule.vars; register parameters have space SP_REG and reg set below */

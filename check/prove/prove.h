@@ -77,6 +77,7 @@ typedef struct {
     uint32_t count[PROVE_NSTATUS], predicated[PROVE_NSTATUS];
     const char *certificate; /* what the search found, as lines of text; NULL: it did not find a proof */
     const char *skipped;     /* why nothing was tried (one region counts as unknown), NULL */
+    bool not_compiled;       /* there is no code to prove (prove_report_left_out) */
     const char *shown;       /* where a launch shows a difference: block, thread, place and values; NULL */
 } ProveFunc;
 
@@ -124,7 +125,10 @@ typedef struct {
 bool prove_module(const PtxModule *m, const Binary *b, const ProveOptions *opt, ProveReport *report,
                   Diags *diags);
 void prove_report_free(ProveReport *report);
-/* VERDICT_PROVED, _ASSUMING (proved, if what is assumed of the compiler holds), _REFUTED or _UNKNOWN. */
+/* Add functions of the PTX of which there is no code, as it does not compile. */
+void prove_report_left_out(ProveReport *report, const char *const *names, uint32_t n);
+/* VERDICT_NOT_COMPILED or VERDICT_PROVED, _ASSUMING (proved, if what is assumed of the compiler holds),
+ * _REFUTED or _UNKNOWN. */
 Verdict prove_verdict(const ProveReport *report);
 /* Of one function; what concerns the whole module counts for each. */
 Verdict prove_verdict_of(const ProveReport *report, const char *func);

@@ -57,12 +57,23 @@ static bool is_absent(const ProveReport *report, uint32_t index) {
     return !known;
 }
 
+void prove_report_left_out(ProveReport *report, const char *const *names, uint32_t n) {
+    ProveFunc *funcs = ARENA_ARRAY(&report->arena, ProveFunc, report->nfuncs + n + 1);
+    if (report->nfuncs)
+        memcpy(funcs, report->funcs, report->nfuncs * sizeof *funcs);
+    for (uint32_t i = 0; i < n; i++)
+        funcs[report->nfuncs++] =
+            (ProveFunc){.name = arena_printf(&report->arena, "%s", names[i]), .not_compiled = true};
+    report->funcs = funcs;
+}
+
 char *prove_report_text(const ProveReport *report, bool verbose) {
     TextStream *stream = text_open();
     FILE *f = stream->out;
     for (uint32_t i = 0; i < report->nfuncs; i++) {
         const ProveFunc *fn = &report->funcs[i];
-        line(f, fn->name, fn->count);
+        if (!fn->not_compiled)
+            line(f, fn->name, fn->count);
         for (uint32_t k = 0; k < fn->nregions; k++)
             if (verbose || fn->regions[k].status >= PROVE_REFUTED)
                 region(f, &fn->regions[k]);

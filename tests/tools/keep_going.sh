@@ -1,5 +1,5 @@
 #!/bin/sh
-# keep_going.sh HEDDLE DIRECTORY: what does not compile is left out under --keep-going, and named; the rest is as it is alone.
+# keep_going.sh HEDDLE DIRECTORY SAMPLES: what does not compile is left out under --keep-going, and named; the rest is as it is alone.
 # SPDX-License-Identifier: MIT
 set -u
 . "$(dirname "$0")/../want.sh"
@@ -69,6 +69,47 @@ want 1 'E0' compile --keep-going outside.ptx -o outside.cubin
 [ -e outside.cubin ] && { echo 'FAIL: a file of a module that is wrong'; failed=1; }
 { printf '%s' "$head"; good first 11; printf '.visible .entry open()\n{\n ret;\n'; } >open.ptx
 want 1 'E0113' compile --keep-going open.ptx -o open.cubin
+
+# of a racy kernel, a right one and some that do not compile: the worst verdict's status, and a verdict for each
+samples=$3
+sed '1,2d' "$samples/bad/race.ptx" >racy.ptx
+printf '.extern .func nowhere();\n.visible .entry calls()\n{\n call nowhere;\n ret;\n}\n' >>racy.ptx
+printf '.visible .entry types()\n{\n .reg .f32 %%f;\n add.s32 %%f, %%f, 1;\n ret;\n}\n' >>racy.ptx
+says() { # PATTERN...: each in what the last command wrote
+    for pattern; do
+        grep -q "$pattern" out || { echo "FAIL: not said: $pattern"; cat out; failed=1; }
+    done
+}
+want 4 '^race: racy' validate --launch auto --races racy.ptx
+says '^calls: not compiled' '^types: not compiled'
+want 4 '^race: racy' validate --launch "$samples/bad/race.json" --races racy.ptx
+want 1 '^race: proved' prove racy.ptx
+says '^calls: not compiled' '^types: not compiled'
+want 1 '"verdict":.*"not compiled"' prove --json racy.ptx
+want 0 '^race: proved' prove --kernel race racy.ptx
+want 1 '^race: no rule is broken' check racy.ptx
+says '^calls: not compiled' '^types: not compiled'
+mkdir several
+cp racy.ptx several
+want 4 'racy.ptx:race .*racy' validate --races several
+says 'racy.ptx:calls .*not compiled' 'racy.ptx:types .*not compiled'
+want 1 'racy.ptx:race .*proved' prove several
+says 'racy.ptx:calls .*not compiled' 'racy.ptx:types .*not compiled'
+{ printf '%s' "$head"; good first 11; printf '.visible .entry bad()\n{\n nonsense;\n}\n'; } >half.ptx
+want 1 '^first: equal' validate --launch auto half.ptx
+says '^bad: not compiled'
+
+# what reads a table that has lost its functions has no code
+{
+    printf '%s' "$head"
+    printf '.visible .func two()\n{\n nonsense;\n}\n.global .align 8 .u64 lost[1] = {two};\n'
+    good first 11
+    printf '.visible .entry reads(.param .u64 o)\n{\n .reg .b64 %%d, %%t;\n ld.param.u64 %%d, [o];\n'
+    printf ' ld.global.u64 %%t, [lost];\n st.global.u64 [%%d], %%t;\n ret;\n}\n'
+} >lost.ptx
+want 1 'reads is left out' compile --keep-going lost.ptx -o lost.cubin
+absent lost.cubin reads
+runs lost.cubin first 11
 
 # many errors in one body do not hide the functions behind it
 {

@@ -204,6 +204,14 @@ bool cli_reject_container(Settings *settings, const char *path, const Container 
 bool cli_read_program(Settings *settings, const char *path, bool ptx, char **data, size_t *size_bytes);
 Binary *cli_load(Settings *settings, const char *path, const char *data, size_t size_bytes);
 Binary *cli_compile_to_binary(Settings *settings, const PtxModule *ptx, const char *path);
+/* The same of a module that was read with settings->keep_going, less the functions that do not compile: they
+ * lose their bodies, their errors are reported, and they are named by a warning and in *left_out. NULL: none
+ * is left. */
+typedef VEC(const char *) CliNames;
+Binary *cli_compile_most(Settings *settings, PtxModule *module, const char *path, CliNames *left_out);
+void cli_name_broken(Settings *settings, const PtxModule *module, CliNames *names); /* those not even read */
+void cli_keep_names(CliNames *names, const char *wanted);                           /* NULL: all */
+void cli_print_left_out(const CliNames *names);                                     /* the verdicts */
 /* Is there a card, where --engine wants one? Without --target the target is the card's. False: reported. */
 bool cli_choose_card(Settings *settings);
 /* The launch plan of the options. A launch file's "module" is the default input. */

@@ -8,16 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The binary of the first input; PTX is compiled. */
-static Binary *read_binary(Settings *settings) {
+/* The binary of the first input; PTX is compiled, what of it can be. */
+static Binary *read_binary(Settings *settings, CliNames *left_out) {
     char *data;
     size_t size;
     if (!cli_read_program(settings, settings->inputs[0], false, &data, &size))
         return NULL;
     if (cli_is_elf(data, size))
         return cli_load(settings, settings->inputs[0], data, size);
+    settings->keep_going = true;
     PtxModule *m = cli_read_ptx(settings, settings->inputs[0]);
-    Binary *b = m ? cli_compile_to_binary(settings, m, settings->inputs[0]) : NULL;
+    Binary *b = m ? cli_compile_most(settings, m, settings->inputs[0], left_out) : NULL;
     if (m)
         ptx_free(m);
     return b;
@@ -59,11 +60,25 @@ static bool leave_known(Settings *settings, const BinFlow *flow, BinCheckReport 
                  "a baseline is what heddle check --json prints"));
 }
 
+/* The report's text with the verdicts on kernels that have no code. */
+static char *add_left_out(char *text, const CliNames *names) {
+    cJSON *report = json_read(text), *verdicts = cJSON_GetObjectItemCaseSensitive(report, "verdicts");
+    for (uint32_t i = 0; i < names->n; i++) {
+        cJSON *verdict = json_object();
+        json_add_text(verdict, "kernel", names->at[i]);
+        json_add_text(verdict, "verdict", verdict_name(VERDICT_NOT_COMPILED));
+        json_append(verdicts, verdict);
+    }
+    mem_free(text);
+    return json_close(report);
+}
+
 int cmd_check(Settings *settings) {
     BinCheckOptions opt = {.no_hazards = settings->check.no_hazards};
     if (!parse_rules(settings, &opt))
         return STATUS_USAGE;
-    Binary *b = read_binary(settings);
+    CliNames left_out = {0};
+    Binary *b = read_binary(settings, &left_out);
     if (!b)
         return settings->diags.lacking ? STATUS_NOTHING : STATUS_INPUT;
     BinFlow *g = bin_flow_new(b);
@@ -75,6 +90,10 @@ int cmd_check(Settings *settings) {
                  : settings->json        ? check_report_json(g, &r)
                                          : check_report_text(g, &r);
     Verdict verdict = check_verdict(&r, BINFLOW_NONE);
+    if (left_out.n)
+        verdict = verdict_worse(verdict, VERDICT_NOT_COMPILED);
+    if (text && left_out.n && settings->json && !settings->check.sarif)
+        text = add_left_out(text, &left_out);
     if (text && settings->model.on && settings->json && !settings->check.sarif) { /* both in one object */
         cJSON *all = json_object();
         json_add(all, "check", json_read(text));
@@ -84,6 +103,8 @@ int cmd_check(Settings *settings) {
     }
     if (text)
         printf("%s%s", text, settings->json || settings->check.sarif ? "\n" : "");
+    if (text && !settings->json && !settings->check.sarif)
+        cli_print_left_out(&left_out);
     if (good && settings->model.on && !settings->json && !settings->check.sarif)
         good = cli_model(settings, g, NULL, &verdict);
     mem_free(text);

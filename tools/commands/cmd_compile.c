@@ -7,7 +7,6 @@
 #include "emit/elf/image.h"
 #include "emit/elf/object.h"
 #include "frontend/link.h"
-#include "frontend/named.h"
 #include "isa/machine/occupancy.h"
 #include "tools/cli/cli.h"
 #include "tools/jobs/report.h"
@@ -121,75 +120,18 @@ static bool compile(Settings *settings, const PtxModule *module) {
     return good;
 }
 
-/* ---- --keep-going ---- */
-
-/* Only what function `root` needs keeps its body and initial values. */
-static void keep_needed(PtxModule *module, uint32_t root, const PtxContents *all, Arena *arena) {
-    bool *vars = ARENA_ARRAY(arena, bool, module->nvars + 1),
-         *funcs = ARENA_ARRAY(arena, bool, module->nfuncs + 1),
-         *every = ARENA_ARRAY(arena, bool, module->nfuncs + 1);
-    memset(every, true, module->nfuncs);
-    ptx_keep(module, all, every);
-    ptx_mark_reached(module, root, true, vars, funcs);
-    ptx_keep(module, all, funcs);
-}
-
-static void say_nothing(void *user, Severity severity, const char *line) {
-    (void)user;
-    (void)severity;
-    (void)line;
-}
-
-static bool compiles(Settings *settings, const PtxModule *module, Diags *diags) {
-    Compilation c;
-    DriverOptions opt = cli_driver_options(settings);
-    bool good = driver_compile(&c, module, &opt, diags);
-    driver_free(&c);
-    return good;
-}
-
-/* Take the bodies of what does not compile, each kernel and visible function tried alone with what it needs.
- */
-static void drop_bad(Settings *settings, PtxModule *module, const PtxContents *all) {
-    bool *good = ARENA_ARRAY(&settings->arena, bool, module->nfuncs + 1);
-    for (uint32_t root = 0; root < module->nfuncs; root++) {
-        Diags quiet = {.sink = say_nothing};
-        if (!all->bodies[root] || (!module->funcs[root].is_entry && module->funcs[root].linkage == LINK_NONE))
-            continue;
-        keep_needed(module, root, all, &settings->arena);
-        if (!compiles(settings, module, &quiet))
-            continue;
-        for (uint32_t i = 0; i < module->nfuncs; i++)
-            good[i] |= module->funcs[i].has_body;
-    }
-    ptx_keep(module, all, good);
-}
-
-/* Compile what can be; true: all of it. */
+/* --keep-going: compile what can be; true: all of it. */
 static bool compile_most(Settings *settings, PtxModule *module) {
-    bool *bodies = ARENA_ARRAY(&settings->arena, bool, module->nfuncs + 1), whole = true, any = false;
-    PtxContents all = ptx_contents(module, &settings->arena);
-    for (uint32_t i = 0; i < module->nfuncs; i++) {
-        bodies[i] = module->funcs[i].has_body || module->funcs[i].broken;
-        settings->no_ptx |= module->funcs[i].broken; /* a text that is no PTX cannot be read again */
-    }
-    ptx_keep(module, &all, bodies);
-    if (!compiles(settings, module, &settings->diags))
-        drop_bad(settings, module, &all);
-    for (uint32_t i = 0; i < module->nvars; i++)
-        if (module->vars[i].ninits < all.ninits[i])
-            diag(&settings->diags, module->vars[i].loc, DIAG_W0009,
-                 arena_printf(&settings->arena, "the initial value of %s",
-                              str_text(&module->strings, module->vars[i].name)));
-    for (uint32_t i = 0; i < module->nfuncs; i++) {
-        any |= module->funcs[i].has_body;
-        if (bodies[i] && !module->funcs[i].has_body) {
-            whole = false;
-            diag(&settings->diags, (SrcLoc){0}, DIAG_W0009,
-                 str_text(&module->strings, module->funcs[i].name));
-        }
-    }
-    return (any || whole) && compile(settings, module) && whole;
+    CliNames left = {0};
+    bool code = false;
+    for (uint32_t i = 0; i < module->nfuncs; i++)
+        code |= module->funcs[i].has_body || module->funcs[i].broken;
+    if (!code)
+        return compile(settings, module);
+    Binary *most = cli_compile_most(settings, module, settings->inputs[0], &left);
+    bool written = most && compile(settings, module);
+    binary_free(most);
+    return written && !left.n;
 }
 
 /* Of NVIDIA's machines, code that nvlink takes, and the text with it; of others the text. */

@@ -53,16 +53,22 @@ static void prove_module_of(Settings *settings, const char *path, uint32_t skip,
     Diags saved = settings->diags;
     settings->diags = (Diags){.sink = keep_error, .user = error};
     PtxModule *m = cli_read_ptx(settings, path);
-    Binary *b = m ? cli_compile_to_binary(settings, m, path) : NULL;
-    if (!b && skip == 0)
-        each(user, &(BatchResult){.file = path,
-                                  .kernel = "",
-                                  .binary = "",
-                                  .verdict = VERDICT_NOT_COMPILED,
-                                  .note = error,
-                                  .report = ""});
+    CliNames left_out = {0};
+    Binary *b = m ? cli_compile_most(settings, m, path, &left_out) : NULL;
     const char *wanted = cli_kernel_symbol(settings, m, NULL, settings->launch.kernel);
-    for (uint32_t i = 0, n = 0; b && i < m->nfuncs; i++) {
+    uint32_t n = 0;
+    if (!m)
+        VEC_ADD(&settings->arena, &left_out, "");
+    cli_keep_names(&left_out, m ? wanted : NULL);
+    for (uint32_t i = 0; i < left_out.n; i++)
+        if (n++ >= skip)
+            each(user, &(BatchResult){.file = path,
+                                      .kernel = left_out.at[i],
+                                      .binary = "",
+                                      .verdict = VERDICT_NOT_COMPILED,
+                                      .note = error,
+                                      .report = ""});
+    for (uint32_t i = 0; b && i < m->nfuncs; i++) {
         const char *name = str_text(&m->strings, m->funcs[i].name);
         if (!m->funcs[i].is_entry || !m->funcs[i].has_body || n++ < skip ||
             (wanted && strcmp(wanted, name) != 0))
@@ -100,6 +106,7 @@ static bool write_certificate(Settings *settings, const ProveReport *report) {
 }
 
 int cmd_prove(Settings *settings) {
+    settings->keep_going = true;
     bool many = batch_is_wanted(settings);
     if (many && (settings->certificate || settings->check_certificate)) {
         diag(&settings->diags, (SrcLoc){0}, DIAG_E0502, "a certificate is of one module");
@@ -112,13 +119,16 @@ int cmd_prove(Settings *settings) {
     Binary *b = NULL;
     bool alone = settings->ninputs == 1;
     PtxModule *m = cli_read_ptx_and_code(settings, settings->inputs[0], alone ? &b : NULL);
+    CliNames left_out = {0};
     char *data = NULL;
     size_t size = 0;
     int status = STATUS_INPUT;
     if (m && !alone && cli_read_program(settings, settings->inputs[1], false, &data, &size))
         b = cli_load(settings, settings->inputs[1], data, size);
-    else if (m && alone && !b)
-        b = cli_compile_to_binary(settings, m, settings->inputs[0]);
+    if (m && b)
+        cli_name_broken(settings, m, &left_out);
+    else if (m && alone)
+        b = cli_compile_most(settings, m, settings->inputs[0], &left_out);
     ProveOptions opt = options(settings);
     char *certificate = NULL;
     size_t certificate_bytes = 0;
@@ -133,6 +143,8 @@ int cmd_prove(Settings *settings) {
     cli_ticker_stop();
     ProveReport r = {0};
     if (m && b && prove_module(m, b, &opt, &r, &settings->diags)) {
+        cli_keep_names(&left_out, opt.kernel);
+        prove_report_left_out(&r, left_out.at, left_out.n);
         char *text = settings->json ? prove_report_json(&r) : prove_report_text(&r, settings->verbose);
         if (text)
             printf("%s%s", text, settings->json ? "\n" : "");

@@ -15,18 +15,17 @@
 /* The inputs are PTX files and objects; the last one may be the binary to compare with, and a binary that
  * stands alone is compared with the PTX that it was made from. *verdict says why
  * there is no binary: VERDICT_NOT_RUN where only a card is missing, else VERDICT_NOT_COMPILED; both are
- * reported. *named: a binary is among the inputs, and no compiled PTX may take its place. */
-static bool read_inputs(Settings *settings, PtxModule **m, Binary **b, Verdict *verdict, bool *named) {
+ * reported. Functions that alone do not compile are `broken`. */
+static bool read_inputs(Settings *settings, PtxModule **m, Binary **b, Verdict *verdict) {
     const char *last = settings->inputs[settings->ninputs - 1];
     bool alone = settings->ninputs == 1;
     char *data = NULL;
     size_t size = 0;
     *verdict = VERDICT_NOT_COMPILED;
-    *named = false;
     if (!alone && !cli_read_program(settings, last, false, &data, &size))
         return false;
     bool given = data && cli_is_elf(data, size) && !elf_object_is(data, size);
-    *named = given;
+    settings->keep_going = alone || settings->ninputs - given == 1; /* modules are linked whole or not */
     *m = alone ? cli_read_ptx_and_code(settings, last, b)
                : cli_read_modules(settings, settings->ninputs - given);
     if (*m && !cli_choose_card(settings)) {
@@ -34,8 +33,9 @@ static bool read_inputs(Settings *settings, PtxModule **m, Binary **b, Verdict *
         binary_free(*b);
         *b = NULL;
     } else if (*m && !*b) {
+        CliNames left_out = {0};
         *b = given ? cli_load(settings, last, data, size)
-                   : cli_compile_to_binary(settings, *m, settings->inputs[0]);
+                   : cli_compile_most(settings, *m, settings->inputs[0], &left_out);
     }
     return *m && *b;
 }
@@ -65,8 +65,8 @@ typedef struct {
     PtxModule *m;
     Maker makers[MAX_MAKERS];
     unsigned nmakers;
-    bool no_card; /* that --engine wants */
-    bool unread;  /* the binary: no compiled PTX may take its place */
+    bool no_card;                /* that --engine wants */
+    char error[CLI_ERROR_BYTES]; /* the first of the PTX */
     Diags saved;
     BatchEach *each;
     void *user;
@@ -80,7 +80,11 @@ typedef struct {
  * may be what does not compile. */
 static Binary *compile_for(Module *module, Maker *maker, uint32_t kernel, bool *own) {
     *own = false;
-    if (maker->binary || maker->options || module->no_card || module->unread)
+    if (module->m->funcs[kernel].broken) {
+        memcpy(maker->error, module->error, sizeof maker->error);
+        return NULL;
+    }
+    if (maker->binary || maker->options || module->no_card)
         return maker->binary;
     bool *bodies = ARENA_ARRAY(&module->s->arena, bool, module->m->nfuncs + 1);
     for (uint32_t i = 0; i < module->m->nfuncs; i++) {
@@ -93,6 +97,16 @@ static Binary *compile_for(Module *module, Maker *maker, uint32_t kernel, bool *
         module->m->funcs[i].has_body = bodies[i];
     *own = b != NULL;
     return b;
+}
+
+/* One that the module defines, whether it compiles or not. */
+static bool is_kernel(const PtxFunc *f) { return f->is_entry && (f->has_body || f->broken); }
+
+static bool has_broken(const PtxModule *m) {
+    bool any = false;
+    for (uint32_t i = 0; i < m->nfuncs; i++)
+        any |= m->funcs[i].broken;
+    return any;
 }
 
 static const char *base_name(const char *path) {
@@ -222,8 +236,10 @@ static void judge_launch_file(Module *module, unsigned which, const char *json) 
         j.verdict = module->no_card ? VERDICT_NOT_RUN : VERDICT_NOT_COMPILED;
     else if (!good || !judge_plan(&p, module->m, maker->binary, &opt, &j, &settings->diags))
         j.verdict = VERDICT_NOT_RUN;
+    if (has_broken(module->m))
+        j.verdict = verdict_worse(j.verdict, VERDICT_NOT_COMPILED);
     if (j.verdict == VERDICT_NOT_RUN || j.verdict == VERDICT_NOT_COMPILED)
-        snprintf(j.note, sizeof j.note, "%s", maker->error);
+        snprintf(j.note, sizeof j.note, "%s", *maker->error ? maker->error : module->error);
     report_kernel(module, which, base_name(json), &j, start);
     judgement_free(&j);
     plan_free(&p);
@@ -240,7 +256,7 @@ static void validate_parts(Module *module, uint32_t skip, BatchStarts *starts) {
     for (uint32_t i = 0; i < (json ? 1 : module->m->nfuncs); i++) {
         const PtxFunc *f = &module->m->funcs[i];
         const char *name = json ? json : str_text(&module->m->strings, f->name);
-        if (!json && (!f->is_entry || !f->has_body || (wanted && strcmp(wanted, name) != 0)))
+        if (!json && (!is_kernel(f) || (wanted && strcmp(wanted, name) != 0)))
             continue;
         memset(module->results, 0, sizeof module->results);
         for (unsigned k = 0; k < module->nmakers; k++) {
@@ -263,14 +279,16 @@ static void validate_module(Settings *settings, const char *path, uint32_t skip,
     Module x = {.s = settings, .path = path, .each = each, .user = user, .saved = settings->diags};
     Judgement none = {.verdict = VERDICT_NOT_COMPILED};
     x.nmakers = maker_list(settings, x.makers);
-    settings->diags = (Diags){.sink = cli_keep_error, .user = x.makers[0].error};
+    settings->diags = (Diags){.sink = cli_keep_error, .user = x.error};
+    settings->keep_going = true;
     x.m = cli_read_ptx(settings, path);
+    settings->diags = (Diags){.sink = cli_keep_error, .user = x.makers[0].error};
     x.no_card = x.m && !cli_choose_card(settings);
     if (x.m && settings->with_ptxas && !settings->target)
         settings->target = maker_native_target(x.m);
     if (!x.m) {
         x.nmakers = 1;
-        snprintf(none.note, sizeof none.note, "%s", x.makers[0].error);
+        snprintf(none.note, sizeof none.note, "%s", x.error);
         report_kernel(&x, 0, "", &none, clock_cpu_seconds());
     } else {
         for (unsigned k = 0; k < x.nmakers && !x.no_card; k++)
@@ -295,11 +313,10 @@ typedef struct {
 static void validate_kernel(Auto *all, uint32_t kernel, Verdict missing) {
     Module *module = &all->module;
     const Settings *settings = module->s;
+    const Binary *b = module->m->funcs[kernel].broken ? NULL : module->makers[0].binary;
     const char *name = str_text(&module->m->strings, module->m->funcs[kernel].name);
     JudgeOptions opt = judge_options(settings);
     Judgement j = {.verdict = missing};
-    bool own;
-    Binary *b = compile_for(module, &module->makers[0], kernel, &own);
     if (b)
         judge_auto(module->m, b, name, &opt, &module->launches, &j);
     if (settings->show_launch)
@@ -313,8 +330,6 @@ static void validate_kernel(Auto *all, uint32_t kernel, Verdict missing) {
     judgement_free(&j);
     auto_launch_free(&module->launches);
     module->launches = (AutoLaunches){0};
-    if (own)
-        binary_free(b);
 }
 
 static int validate_auto(Settings *settings) {
@@ -323,25 +338,18 @@ static int validate_auto(Settings *settings) {
     Binary **binary = &module->makers[0].binary;
     Verdict missing;
     module->nmakers = maker_list(settings, module->makers);
-    bool named;
-    read_inputs(settings, &module->m, binary, &missing, &named);
-    module->no_card = missing == VERDICT_NOT_RUN; /* what is missing was reported */
-    module->unread = named && !*binary;
-    Diags told = settings->diags;
-    if (!*binary)
-        settings->diags = (Diags){.sink = cli_keep_error, .user = module->makers[0].error};
+    read_inputs(settings, &module->m, binary, &missing); /* what is missing was reported */
     const char *wanted = cli_kernel_symbol(settings, module->m, NULL, settings->launch.kernel);
     VEC(const char *) names = {0};
     for (uint32_t i = 0; module->m && i < module->m->nfuncs; i++) {
         const PtxFunc *f = &module->m->funcs[i];
         const char *name = str_text(&module->m->strings, f->name);
-        if (!f->is_entry || !f->has_body)
+        if (!is_kernel(f))
             continue;
         VEC_ADD(&settings->arena, &names, name);
         if (!wanted || strcmp(name, wanted) == 0)
             validate_kernel(&all, i, missing);
     }
-    settings->diags = told;
     bool good = module->m != NULL;
     if (settings->json && good)
         puts(all.n ? "]" : "[]");
@@ -378,15 +386,26 @@ static bool compare_plan(Settings *settings, const char *kernels, const PtxModul
     return true;
 }
 
+/* Is a kernel that does not compile among those that the plan launches? */
+static bool launches_broken(const Plan *plan, const PtxModule *m, Diags *diags) {
+    for (uint32_t i = 0; i < plan->launches.n; i++) {
+        const char *kernel = diff_ptx_kernel(plan, m, &plan->launches.at[i], diags);
+        uint32_t index = kernel ? ptx_find_func(m, kernel) : 0;
+        if (index && m->funcs[index - 1].broken)
+            return true;
+    }
+    return false;
+}
+
 static int validate_plan(Settings *settings) {
     if (!cli_read_plan(settings))
         return STATUS_INPUT;
     PtxModule *m = NULL;
     Binary *b = NULL;
     Verdict verdict;
-    bool named, good = read_inputs(settings, &m, &b, &verdict, &named);
+    bool good = read_inputs(settings, &m, &b, &verdict);
     const char *kernels = m ? diff_kernels(&settings->plan, m, &settings->diags) : NULL;
-    if (kernels && !good) {
+    if (kernels && (!good || launches_broken(&settings->plan, m, &settings->diags))) {
         print_verdict(settings, kernels, verdict);
         good = true;
     } else if (kernels) {
@@ -396,6 +415,8 @@ static int validate_plan(Settings *settings) {
             print_verdict(settings, kernels, verdict);
             good = true;
         }
+        if (has_broken(m))
+            verdict = verdict_worse(verdict, VERDICT_NOT_COMPILED);
     } else {
         good = false;
     }

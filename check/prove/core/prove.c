@@ -752,6 +752,8 @@ Verdict prove_verdict_of(const ProveReport *report, const char *func) {
     for (uint32_t i = 0; i < report->nfuncs; i++)
         for (uint32_t s = 0; s < PROVE_NSTATUS && (!func || strcmp(report->funcs[i].name, func) == 0); s++) {
             known = true;
+            if (report->funcs[i].not_compiled)
+                verdict = verdict_worse(verdict, VERDICT_NOT_COMPILED);
             if (report->funcs[i].count[s])
                 verdict = verdict_worse(verdict, verdict_of((ProveStatus)s));
         }

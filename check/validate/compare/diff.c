@@ -88,7 +88,7 @@ static const char *one_kernel(const Plan *plan, const PlanLaunch *launch, Kernel
 const char *diff_ptx_kernel(const Plan *p, const PtxModule *module, const PlanLaunch *launch, Diags *d) {
     Kernels kernels = {0};
     for (uint32_t i = 0; i < module->nfuncs; i++)
-        if (module->funcs[i].is_entry && module->funcs[i].has_body)
+        if (module->funcs[i].is_entry && (module->funcs[i].has_body || module->funcs[i].broken))
             VEC_ADD(&kernels.arena, &kernels.names, str_text(&module->strings, module->funcs[i].name));
     return one_kernel(p, launch, &kernels, "the PTX", d);
 }
