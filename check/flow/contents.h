@@ -22,6 +22,9 @@ typedef struct {
 
 /* Compare; `kernel` (or NULL) leaves out what concerns other kernels only. Free with bin_contents_free. */
 void bin_contents_compare(const PtxModule *module, const Binary *binary, const char *kernel, Contents *out);
+/* [Binary.ncode] 1 where an instruction is of a `bar` or `barrier` that needs the whole warp, by the file's
+ * map. */
+uint8_t *bin_aligned_barriers(const PtxModule *module, const Binary *binary, Arena *arena);
 void bin_contents_free(Contents *contents);
 /* The first definite difference, as "k: text (PTX line n)", in `out`; false if there is none. */
 bool bin_contents_differ(const PtxModule *module, const Binary *binary, const char *kernel, char *out,

@@ -12,8 +12,9 @@
  * itself. Other ways to miss a barrier (a wait that never ends, two barriers at once) show by themselves.
  *
  * Which barriers need the whole warp is written in the word on some targets only (TargetInfo.bar_defer); of
- * others nothing is said, nor of code with indirect branches, and of functions, which lanes leave by RET.
- * The interpreter finds the same on the PTX text and counts executions (sim/interp/promise.c).
+ * others nothing is said unless the caller knows it (MachineOptions.aligned), nor of code with indirect
+ * branches, and of functions, which lanes leave by RET. The interpreter finds the same on the PTX text and
+ * counts executions (sim/interp/promise.c).
  *
  * A kernel is looked at once in a session, and a barrier of it when it is first reached without lanes that
  * have ended; from then on the question costs a look at each of those lanes. SPDX-License-Identifier: MIT */
@@ -159,7 +160,10 @@ static Bitset past_of(Run *run, const Kernel *kernel, uint32_t bar) {
 
 bool machine_barrier_is_aligned(const Warp *warp, const Dec *dec) {
     bool defer = dec->optype == OT_BAR_RED ? MGET(BAR_RED, defer, dec->mods) : MGET(BAR, defer, dec->mods);
-    return defer && isa_target_info(warp->run->bin->target)->bar_defer == BarDefer_ALIGNED;
+    const Run *run = warp->run;
+    return isa_target_info(run->bin->target)->bar_defer == BarDefer_ALIGNED
+               ? defer
+               : run->opt.aligned && run->opt.aligned[dec - warp->prog];
 }
 
 uint32_t machine_went_around(Warp *warp, const Dec *dec) {

@@ -146,6 +146,8 @@ typedef struct {
     bool no_deadlock_proof;      /* leave endless loops to max_issues */
     const char *host_level;      /* "base", "v2", "v3", "v4"; NULL = the best this host has */
     uint8_t *reached;            /* NULL, or Binary.ncode bytes: 1 where an instruction was issued */
+    const uint8_t *aligned;      /* NULL, or Binary.ncode bytes: 1 at barriers that need the whole warp, of
+                                    machines      whose words do not say so */
     const MachineReplay *replay; /* NULL = none */
     MachineTraceFn *trace;       /* NULL = none */
     void *trace_user;

@@ -4,10 +4,12 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/scope.h"
+#include "check/flow/contents.h"
 #include "check/picture/lanes.h"
 #include "check/validate/compare/diff.h"
 #include "check/validate/cover/profile.h"
 #include "emit/elf/object.h"
+#include "frontend/link.h"
 #include "tools/cli/cli.h"
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +17,9 @@
 
 typedef struct {
     Settings *settings;
-    PtxModule *ptx; /* engine ptx, or where the binary came from */
-    Binary *binary; /* engine interp */
+    PtxModule *ptx;         /* engine ptx, or where the binary came from */
+    Binary *binary;         /* engine interp */
+    const uint8_t *aligned; /* MachineOptions.aligned */
     SimMemory *mem;
     FILE *trace;
     TextStream *printed; /* --json: by the threads, for the report */
@@ -157,6 +160,7 @@ static void add_stats(MachineStats *sum, const MachineStats *stats) {
 
 static bool machine_launch(Run *run, const PlanLaunch *launch) {
     MachineOptions opt = run->settings->machine;
+    opt.aligned = run->aligned;
     opt.jobs = run->settings->jobs;
     MachineResult res;
     if (run->trace || run->flow) {
@@ -425,6 +429,21 @@ static bool open_input(Run *run) {
     return interpret ? run->ptx != NULL : run->binary != NULL;
 }
 
+/* Which barriers need the whole warp, where the machine's words do not say it and the PTX is at hand. */
+static void note_barriers(Run *run) {
+    const Binary *binary = run->binary;
+    if (!binary || isa_target_info(binary->target)->bar_defer == BarDefer_ALIGNED)
+        return;
+    PtxModule *kept = NULL;
+    Diags quiet = {0};
+    if (!run->ptx && binary->ptx_text && memmem(binary->ptx_text, binary->ptx_text_bytes, "bar", 3))
+        kept = ptx_parse_kept("", binary->ptx_text, binary->ptx_text_bytes, &quiet);
+    if (run->ptx || kept)
+        run->aligned = bin_aligned_barriers(run->ptx ? run->ptx : kept, binary, &run->settings->arena);
+    if (kept)
+        ptx_free(kept);
+}
+
 static bool open_trace(Run *run) {
     const char *name = run->settings->trace;
     if (run->settings->perfetto) {
@@ -522,6 +541,7 @@ int cmd_run(Settings *settings) {
                                                   .cache = copies ? NULL : code_folder(settings)});
     if (cli_read_plan(settings) && check_names(&r) && open_input(&r) && open_trace(&r)) {
         r.mem = plan_memory(&settings->plan, &settings->diags);
+        note_barriers(&r);
         if (settings->profile_out) {
             r.profile = ptx_profile_new(r.ptx);
             r.counter = profile_counter_new(r.profile);

@@ -167,12 +167,15 @@ echo ' .shared .b32 m; setp.eq.u32 q, i, 0; @q st.shared.u32 [m], 0; bar.sync 0;
   undefined flag ''
 echo ' .shared .b32 m[2]; .reg .b32 y; setp.eq.u32 q, i, 0; @q st.shared.u32 [m], 1; @q st.shared.u32 [m+4], 0; bar.sync 0; setp.eq.u32 q, i, 37; selp.u32 x, 4, 0, q; mov.u32 y, m; add.u32 x, x, y; ld.acquire.cta.shared.u32 x, [x]; setp.ne.u32 q, x, 0; @q bra.uni D; add.u32 i, i, 1; D: red.global.max.u32 [p], i;' |
   undefined flags "k: line 11, .*$uni: bra.uni, lanes $warp1"
-# The machine says the same of code in which a barrier's word tells whether it needs the whole warp: ours and ptxas's.
-# LANES empty: no alarm
+# The machine says the same of code in which a barrier's word tells whether it needs the whole warp (sm_80), ours and
+# ptxas's, and of ours where the PTX in the file tells it. LANES empty: no alarm
 ptxas=$("$(dirname "$0")/../../find_nvidia.sh" ptxas || true)
 on_machine() { # NAME LANES [ours]: ptxas's code is not run
-  "$heddle" compile "$work/$1.ptx" "-O$level" -t sm_80 -o "$work/$1.ours.cubin"
-  files=$work/$1.ours.cubin
+  files=
+  for machine in sm_80 bru1; do
+    "$heddle" compile "$work/$1.ptx" "-O$level" -t $machine -o "$work/$1.$machine.cubin"
+    files="$files $work/$1.$machine.cubin"
+  done
   [ -n "${3:-}" ] || ! [ -x "$ptxas" ] || ! "$ptxas" -arch=sm_80 "-O$level" "$work/$1.ptx" -o "$work/$1.ptxas.cubin" || files="$files $work/$1.ptxas.cubin"
   for file in $files; do
     status=0
