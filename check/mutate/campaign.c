@@ -4,7 +4,7 @@
 #include "check/mutate/campaign.h"
 #include "base/clock.h"
 #include "check/static/check.h"
-#include "check/validate/compare/diff.h"
+#include "check/validate/judge/judge.h"
 #include "sim/machine/policy.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +34,8 @@ typedef struct {
     Outcome first, plain[NPOLICIES], checked[NCHECKED], control[NCHECKED];
     bool have_first, have_plain[NPOLICIES], have_checked[NCHECKED], have_control[NCHECKED];
     uint64_t *ptx_hash; /* by input that validate runs */
+    uint8_t **open;     /* by input: 1 for each word of memory that the original may leave different from the
+                           PTX, as it depends on a clock. NULL: none */
     bool *have_ptx, stuck;
     BinCheckReport base;
     bool model_base[NMODEL];
@@ -56,15 +58,46 @@ static bool left_out(const Plan *plan, const SimAlloc *alloc) {
     return false;
 }
 
-static uint64_t hash_memory(const Plan *p, const SimMemory *mem) {
+enum { WORD_BYTES = 4 };
+
+static uint64_t words_of(const SimAlloc *alloc) { return (alloc->size_bytes + WORD_BYTES - 1) / WORD_BYTES; }
+
+/* `open`: of all allocations, one behind the other, or NULL. */
+static uint64_t hash_memory(const Plan *p, const SimMemory *mem, const uint8_t *open) {
     uint64_t h = 0;
-    for (uint32_t i = 0; i < mem->nallocs; i++)
-        if (!left_out(p, &mem->allocs[i]))
-            h = XXH3_64bits_withSeed(mem->allocs[i].data, (size_t)mem->allocs[i].size_bytes, h);
+    for (uint32_t i = 0; i < mem->nallocs; i++) {
+        const SimAlloc *alloc = &mem->allocs[i];
+        for (uint64_t at = 0; open && at < words_of(alloc); at++)
+            if (open[at])
+                memset(alloc->data + at * WORD_BYTES, 0,
+                       alloc->size_bytes - at * WORD_BYTES < WORD_BYTES
+                           ? (size_t)(alloc->size_bytes - at * WORD_BYTES)
+                           : WORD_BYTES);
+        if (!left_out(p, alloc))
+            h = XXH3_64bits_withSeed(alloc->data, (size_t)alloc->size_bytes, h);
+        open = open ? open + words_of(alloc) : NULL;
+    }
     return h;
 }
 
-static Outcome run_plan(Trial *trial, Plan *plan, const Binary *b, const MachineOptions *o) {
+/* Mark the words in which the two differ; false: they have other allocations. */
+static bool mark_open(const SimMemory *one, const SimMemory *other, uint8_t *open) {
+    if (one->nallocs != other->nallocs)
+        return false;
+    for (uint32_t i = 0; i < one->nallocs; i++) {
+        const SimAlloc *a = &one->allocs[i], *b = &other->allocs[i];
+        if (a->size_bytes != b->size_bytes)
+            return false;
+        for (uint64_t at = 0; at < a->size_bytes; at++)
+            open[at / WORD_BYTES] |= a->data[at] != b->data[at];
+        open += words_of(a);
+    }
+    return true;
+}
+
+/* The memory behind a run; simmem_free. */
+static SimMemory *run_memory(Trial *trial, Plan *plan, const Binary *b, const MachineOptions *o,
+                             Outcome *result) {
     Outcome out = {0};
     Diags quiet = {0};
     ArenaMark mark = arena_mark(&plan->arena);
@@ -82,40 +115,48 @@ static Outcome run_plan(Trial *trial, Plan *plan, const Binary *b, const Machine
             machine_result_free(&res);
             trial->report->runs++;
         }
+    arena_release(&plan->arena, mark);
+    *result = out;
+    return mem;
+}
+
+static Outcome run_plan(Trial *trial, unsigned input, const Binary *b, const MachineOptions *o) {
+    Plan *plan = trial->subject->inputs[input];
+    Outcome out;
+    SimMemory *mem = run_memory(trial, plan, b, o, &out);
     if (mem) {
-        out.hash = hash_memory(plan, mem);
+        out.hash = hash_memory(plan, mem, trial->open[input]);
         simmem_free(mem);
     }
-    arena_release(&plan->arena, mark);
     return out;
 }
 
 /* The original in one configuration. Programs that do not end under the default policy, where the machine
  * proves that, judge nothing; what takes twenty times as long under another one has no end either. */
-static Outcome original(Trial *trial, Plan *p, MachineOptions o) {
+static Outcome original(Trial *trial, unsigned input, MachineOptions o) {
     if (!trial->have_first) {
-        trial->first = run_plan(trial, trial->subject->inputs[0], trial->mutator->bin,
-                                &(MachineOptions){.max_issues = ORIGINAL_BUDGET});
+        trial->first =
+            run_plan(trial, 0, trial->mutator->bin, &(MachineOptions){.max_issues = ORIGINAL_BUDGET});
         trial->have_first = true;
     }
     if (!trial->first.ran || trial->first.trap != TRAP_NONE)
         return trial->first;
     o.max_issues = trial->first.issues * 20 + SLACK_ISSUES;
-    return run_plan(trial, p, trial->mutator->bin, &o);
+    return run_plan(trial, input, trial->mutator->bin, &o);
 }
 
 /* Compare with the original in one configuration; *base is its outcome, found once. */
 static bool differs(Trial *trial, const Binary *b, unsigned input, MachineOptions o, Outcome *base,
                     bool *have, const char *how, char why[200]) {
-    Plan *p = trial->subject->inputs[input % trial->subject->ninputs];
+    input %= trial->subject->ninputs;
     if (!*have) {
-        *base = original(trial, p, o);
+        *base = original(trial, input, o);
         *have = true;
     }
     if (!base->ran || base->trap != TRAP_NONE)
         return false; /* says nothing */
     o.max_issues = base->issues * 20 + SLACK_ISSUES;
-    Outcome x = run_plan(trial, p, b, &o);
+    Outcome x = run_plan(trial, input, b, &o);
     if (!x.ran)
         snprintf(why, 200, "cannot be launched");
     else if (x.trap != TRAP_NONE)
@@ -200,7 +241,8 @@ static unsigned validated(const Trial *trial) {
     return trial->subject->nvalidated ? trial->subject->nvalidated : 1;
 }
 
-static bool ptx_hash(Trial *trial, unsigned input) {
+/* What the PTX leaves; NULL: it cannot be run, or traps. */
+static SimMemory *ptx_memory(const Trial *trial, unsigned input) {
     Plan *plan = trial->subject->inputs[input];
     Diags quiet = {0};
     SimMemory *mem = plan_memory(plan, &quiet);
@@ -212,17 +254,50 @@ static bool ptx_hash(Trial *trial, unsigned input) {
             good = diff_run_ptx(plan, &plan->launches.at[l], trial->subject->ptx, mem, &o, &res, &quiet) &&
                    res.trap.kind == TRAP_NONE;
         }
-    if (good)
-        trial->ptx_hash[input] = hash_memory(plan, mem);
-    if (mem)
+    if (mem && !good)
         simmem_free(mem);
-    return good;
+    return good ? mem : NULL;
+}
+
+static bool is_right(const Trial *trial, unsigned input) {
+    Comparison comparison;
+    Diags quiet = {0};
+    if (!judge_compare(trial->subject->inputs[input], trial->subject->ptx, trial->mutator->bin,
+                       &(JudgeOptions){.no_trace = true}, false, &comparison, &quiet))
+        return false;
+    bool right = verdict_status(comparison.verdict) == STATUS_DONE;
+    judge_compare_free(&comparison);
+    return right;
+}
+
+/* Where the original differs from the PTX, and from itself in other turns of warps and lanes, though
+ * `validate` finds nothing wrong with it. */
+static void find_open(Trial *trial, unsigned input, const SimMemory *ptx) {
+    Plan *plan = trial->subject->inputs[input];
+    uint64_t nwords = 0;
+    for (uint32_t i = 0; i < ptx->nallocs; i++)
+        nwords += words_of(&ptx->allocs[i]);
+    uint8_t *open = calloc(nwords + 1, 1);
+    if (!open)
+        abort();
+    bool same = true;
+    for (unsigned n = 0; same && n < NPOLICIES; n += NPOLICIES / NCHECKED) {
+        MachineOptions o = {.max_issues = ORIGINAL_BUDGET};
+        Outcome out;
+        policy(n, &o);
+        SimMemory *mem = run_memory(trial, plan, trial->mutator->bin, &o, &out);
+        same = mem && out.ran && out.trap == TRAP_NONE && mark_open(ptx, mem, open);
+        if (mem)
+            simmem_free(mem);
+    }
+    trial->open[input] = same ? open : NULL;
+    if (!same)
+        free(open);
 }
 
 /* What `heddle validate` would say of a launch: one run under the default policy against the PTX. */
 static bool launch_objects(Trial *trial, const Binary *b, unsigned input) {
-    Outcome x =
-        run_plan(trial, trial->subject->inputs[input], b, &(MachineOptions){.max_issues = ORIGINAL_BUDGET});
+    Outcome x = run_plan(trial, input, b, &(MachineOptions){.max_issues = ORIGINAL_BUDGET});
     return !x.ran || x.trap != TRAP_NONE || x.hash != trial->ptx_hash[input];
 }
 
@@ -231,6 +306,27 @@ static bool validate_objects(Trial *trial, const Binary *b) {
         if (trial->have_ptx[i] && launch_objects(trial, b, i))
             return true;
     return false;
+}
+
+/* A launch that finds fault with the original judges none. Where that reads a clock, what depends on it is
+ * left out, of the launches that validate does not run, too. */
+static void start_input(Trial *trial, unsigned input) {
+    SimMemory *ptx = trial->subject->ptx ? ptx_memory(trial, input) : NULL;
+    bool asked = input < validated(trial);
+    if (!ptx)
+        return;
+    uint64_t hash = hash_memory(trial->subject->inputs[input], ptx, NULL);
+    Outcome out =
+        run_plan(trial, input, trial->mutator->bin, &(MachineOptions){.max_issues = ORIGINAL_BUDGET});
+    if (out.ran && out.trap == TRAP_NONE && out.hash != hash && is_right(trial, input)) {
+        find_open(trial, input, ptx);
+        hash = hash_memory(trial->subject->inputs[input], ptx, trial->open[input]);
+    }
+    simmem_free(ptx);
+    if (asked) {
+        trial->ptx_hash[input] = hash;
+        trial->have_ptx[input] = !launch_objects(trial, trial->mutator->bin, input);
+    }
 }
 
 /* A mutant is rejected if a region is refuted, or not proved any more that was proved before. */
@@ -338,12 +434,11 @@ static void start_trial(Trial *trial) {
     check_binary(trial->mutator->flow, &(BinCheckOptions){0}, &trial->base);
     trial->ptx_hash = calloc(validated(trial), sizeof *trial->ptx_hash);
     trial->have_ptx = calloc(validated(trial), sizeof *trial->have_ptx);
-    if (!trial->ptx_hash || !trial->have_ptx)
+    trial->open = calloc(trial->subject->ninputs + 1u, sizeof *trial->open);
+    if (!trial->ptx_hash || !trial->have_ptx || !trial->open)
         abort();
-    for (unsigned i = 0; i < validated(trial);
-         i++) /* a launch that finds fault with the original judges none */
-        trial->have_ptx[i] =
-            trial->subject->ptx && ptx_hash(trial, i) && !launch_objects(trial, trial->mutator->bin, i);
+    for (unsigned i = 0; i < trial->subject->ninputs && (i < validated(trial) || trial->open[0]); i++)
+        start_input(trial, i);
     for (unsigned c = 0; c < MUT_CLASSES; c++)
         converge |= trial->opt->classes[c] && trial->mutator->sites[c].n &&
                     mutate_class((MutClass)c)->group == MUT_RECONVERGENCE;
@@ -383,6 +478,9 @@ bool mutate_campaign_run(const MutSubject *subjects, unsigned n, const CampaignO
         free(trial->image);
         free(trial->ptx_hash);
         free(trial->have_ptx);
+        for (unsigned k = 0; trial->open && k < subjects[i].ninputs; k++)
+            free(trial->open[k]);
+        free(trial->open);
         mutate_free(trial->mutator);
         free(trial);
         if (opt->progress)

@@ -65,5 +65,27 @@ echo '{}' >s.json
 "$heddle" mutate --campaign --kind=cfg,collectives --programs=2 --count=4 --prove-time=0 --class=reconvergence,control --json >report.json ||
     fail "the campaign fails"
 grep -q '"drop-bsync"' report.json || fail "no mutants"
+# what a kernel reads of the clock is no difference, and all else that a mutant changes is one to validate
+cat >clock.ptx <<'END'
+.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 pout, .param .u64 pin, .param .u64 pticks) {
+ .reg .b32 %i, %x, %y, %c, %d; .reg .b64 %off, %out, %in, %ticks; .reg .pred %p;
+ ld.param.u64 %out, [pout]; ld.param.u64 %in, [pin]; ld.param.u64 %ticks, [pticks];
+ mov.u32 %i, %tid.x; mul.wide.u32 %off, %i, 4;
+ add.s64 %out, %out, %off; add.s64 %in, %in, %off; add.s64 %ticks, %ticks, %off;
+ mov.u32 %c, %clock;
+ ld.global.u32 %x, [%in];
+ mul.lo.u32 %y, %x, 3; add.u32 %y, %y, 17; xor.b32 %y, %y, %i; setp.gt.s32 %p, %y, 100; selp.u32 %y, %y, %x, %p;
+ st.global.u32 [%out], %y;
+ mov.u32 %d, %clock; sub.u32 %d, %d, %c;
+ st.global.u32 [%ticks], %d;
+ ret; }
+END
+"$heddle" mutate --campaign clock.ptx --block 64 --arg buf:u32[64]=zero --arg buf:u32[64]=random:3 --arg buf:u32[64]=zero --class=arithmetic \
+    --prove-time=0 --count=20 >clock.txt
+awk '$1 == "arithmetic" && $3 > $4 && $4 > 15 && $4 == $(NF-5) { found = 1 } END { exit !found }' clock.txt ||
+    { fail "a kernel that reads a clock"; cat clock.txt; }
 [ $failed -eq 0 ] && echo "all good"
 exit $failed
