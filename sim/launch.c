@@ -456,6 +456,7 @@ const char *sim_trap_name(SimTrapKind k) {
     static const char *const names[TRAP_COUNT] = {
         [TRAP_NONE] = "no trap",
         [TRAP_OUT_OF_RANGE] = "access out of range",
+        [TRAP_PARAM_RANGE] = "access outside of the parameters",
         [TRAP_MISALIGNED] = "misaligned address",
         [TRAP_READ_ONLY] = "write to read-only memory",
         [TRAP_PC] = "program counter outside the code",
@@ -483,7 +484,7 @@ const char *sim_trap_name(SimTrapKind k) {
 
 bool sim_trap_is_undefined(SimTrapKind k) {
     return k == TRAP_DIVERGENT_BARRIER || k == TRAP_COLLECTIVE || k == TRAP_BRANCH_INDEX ||
-           k == TRAP_MISALIGNED || k == TRAP_UNDEFINED;
+           k == TRAP_PARAM_RANGE || k == TRAP_MISALIGNED || k == TRAP_UNDEFINED;
 }
 
 bool sim_trap_is_promise(SimTrapKind k) { return k == TRAP_NOT_UNIFORM || k == TRAP_DIVERGENT_BARRIER; }

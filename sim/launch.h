@@ -202,6 +202,7 @@ const char *sim_launch_error(const Launch *launch);
 typedef enum {
     TRAP_NONE,
     TRAP_OUT_OF_RANGE,      /* address in no allocation or window */
+    TRAP_PARAM_RANGE,       /* PTX: address outside of the kernel's parameters */
     TRAP_MISALIGNED,        /* data address */
     TRAP_READ_ONLY,         /* write to constant memory or a parameter */
     TRAP_PC,                /* misaligned, or outside the code */
@@ -229,7 +230,8 @@ const char *sim_trap_name(SimTrapKind k); /* "access out of range" */
 
 /* In the PTX reference: the ISA's words for what the program does are "behavior is undefined", so a compiler
  * may make anything of it. Aligned barriers (9.7.13.1), member masks and .aligned collectives
- * (9.7.9, 9.7.13, 9.7.14), brx.idx (9.7.12.4), alignment (6.4.1.1). */
+ * (9.7.9, 9.7.13, 9.7.14), brx.idx (9.7.12.4), alignment (6.4.1.1). Of what lies around
+ * the kernel's parameters nothing is said; a bank holds other things there. */
 bool sim_trap_is_undefined(SimTrapKind k);
 /* A warning of the PTX reference: lanes part where `.uni` or `.aligned` says that they do not. */
 bool sim_trap_is_promise(SimTrapKind k);

@@ -206,7 +206,7 @@ uint8_t *interp_memory(PtxRun *run, PtxThread *thread, const PtxCode *c, unsigne
             return (uint8_t *)(uintptr_t)(run->launch->params + address);
         if (c->insn->op == PTX_LD && c->insn->operands[1].sym && address < CONST_BANK_BYTES)
             return past_params(run, address, bytes);
-        interp_trap_at(run, thread, c, TRAP_OUT_OF_RANGE, shown, "kernel parameters");
+        interp_trap_at(run, thread, c, TRAP_PARAM_RANGE, shown, "kernel parameters");
         return NULL;
     default: return global_bytes(run, thread, c, address, bytes, write);
     }

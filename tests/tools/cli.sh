@@ -435,6 +435,23 @@ want 4 "machine  101" validate k.ptx wrong.cubin --launch l2.json
 # A binary that stands alone is what is looked at, not what its PTX would be compiled to; where many are compiled it is none.
 want 4 "machine  101" validate wrong.cubin --launch l2.json
 want 4 "^k: differs" validate wrong.cubin --launch auto
+# a load from before a parameter, of which PTX says nothing, and which nobody needs: undefined, and nothing is written there
+cat >before.ptx <<'END'
+.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry k(.param .align 8 .b8 s[416], .param .u64 out)
+{
+ .reg .b64 %out, %at, %off, %x; .reg .b32 %i;
+ ld.param.u64 %out, [out];
+ mov.u64 %at, s; mov.u32 %i, %tid.x; mul.wide.u32 %off, %i, 8; add.u64 %at, %at, %off;
+ ld.param.u64 %x, [%at+-8];
+ ld.param.u64 %x, [%at+8];
+ st.global.u64 [%out], %x;
+ ret;
+}
+END
+want 4 "^k: undefined.*access outside of the parameters" validate before.ptx --launch auto
 want 0 "equal: 1 launch" validate k.cubin --launch l2.json
 want 1 "wrong.cubin: it is machine code" validate k.ptx wrong.cubin --with-ptxas --ptxas /bin/true --launch auto
 mkdir -p many

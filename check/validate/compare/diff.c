@@ -495,6 +495,7 @@ bool diff_traps_alike(const Binary *binary, DiffEngine engine, SimTrapKind ptx, 
     return ptx == other || (one && trap && other == TRAP_INSTRUCTION) ||
            (card && trap && other == TRAP_ILLEGAL) || (card && endless && other == TRAP_BUDGET) ||
            (card && ptx == TRAP_READ_ONLY && other == TRAP_OUT_OF_RANGE) ||
+           (ptx == TRAP_PARAM_RANGE && other == TRAP_OUT_OF_RANGE) ||
            (ptx == TRAP_BUDGET && (other == TRAP_LIVELOCK || other == TRAP_DEADLOCK));
 }
 

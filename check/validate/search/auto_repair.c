@@ -184,6 +184,7 @@ bool auto_repair(AutoSearch *search, AutoAttempt *attempt) {
     const SimTrap *sim_trap = &search->trap;
     switch (sim_trap->kind) {
     case TRAP_OUT_OF_RANGE:
+    case TRAP_PARAM_RANGE:
         if (strstr(sim_trap->text, "shared memory")) {
             if ((search->flow.dynamic_shared && more_shared(attempt, search)) ||
                 auto_other_boxes(search, attempt))
