@@ -528,7 +528,7 @@ static bool not_executed(PtxRun *run, const PtxInsn *in, const char *why) {
     return diag_in(run->d, &run->module->source, in->loc, DIAG_E0511, text, why ? ": " : "", why ? why : "");
 }
 
-static bool decode_insn(PtxRun *run, PtxProc *p, PtxCode *code) {
+bool interp_decode_insn(PtxRun *run, PtxProc *p, PtxCode *code) {
     const PtxInsn *in = code->insn;
     run->d->place = ptx_place(run->module, p->func, in);
     code->proc = p;
@@ -577,7 +577,7 @@ static bool decode_body(PtxRun *run, PtxProc *ptx_proc) {
     for (uint32_t i = 0; i < f->ninsns; i++) {
         ptx_proc->code[i].insn = &f->insns[i];
         ptx_proc->code[i].warned = &warned[i];
-        ok = decode_insn(run, ptx_proc, &ptx_proc->code[i]) && ok;
+        ok = interp_decode_insn(run, ptx_proc, &ptx_proc->code[i]) && ok;
     }
     ptx_proc->code[f->ninsns] =
         (PtxCode){.exec = interp_exec_ret, .proc = ptx_proc, .warned = &warned[f->ninsns]};

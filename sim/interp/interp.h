@@ -20,6 +20,14 @@ const char *interp_value_text(PtxValue value); /* what was seen, and what it tel
 /* Bits 1 << PtxValue that operands of the statement may show. */
 uint32_t interp_value_classes(const PtxInsn *insn);
 
+/* Statements outside of any launch. */
+typedef struct PtxConstants PtxConstants;
+PtxConstants *interp_constants(const PtxModule *module, const PtxFunc *func, Arena *arena);
+/* What a statement gives its only destination, a register, where all that it reads is known: regs has the
+ * bits of each register that it reads, by number, and gets those of the destination. The guard is left aside.
+ * False if it does more than compute, or reads more than registers and numbers; regs is untouched then. */
+bool interp_constant(PtxConstants *constants, const PtxInsn *insn, uint64_t *regs);
+
 /* What a module leaves to the compiler: bits. */
 enum {
     PTX_LATITUDE_FUSE = 1,   /* sums of products */

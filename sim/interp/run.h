@@ -293,6 +293,8 @@ uint64_t interp_func_address(const PtxModule *module, uint32_t index); /* an ali
 /* Decoding (sim/interp/decode.c): procs reachable from the kernel. Reports and returns false. */
 PtxProc *interp_decode_proc(PtxRun *run, uint32_t func_index);
 bool interp_decode_all(PtxRun *run, uint32_t kernel); /* fills r->kernel */
+/* One statement, of which code->insn and code->warned are set. Reports and returns false. */
+bool interp_decode_insn(PtxRun *run, PtxProc *proc, PtxCode *code);
 
 /* What frontend/ptx_forms.def names for a form: fills exec and pure, or exec and gather, from code->insn and
  * the decoded operands; false if it does not have these operands or modifiers. (interp_bind_absent does not

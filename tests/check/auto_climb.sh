@@ -39,6 +39,8 @@ ld.local.u64 %a, [d+24]; $put" equal
 # nothing can be stored, whatever guards say
 kernel silent '.param .u32 n' ".shared .u32 s; mov.u32 %x, %tid.x; ld.param.u32 %n, [n]; setp.ge.u32 %p, %x, %n; @%p bra END; add.s32 %x, %x, %n;" \
     'equal.*nothing is stored'
+# ... and none of it is waited for to take both ways
+kernel inert '' 'mov.u32 %x, %tid.x; setp.eq.u32 %p, %x, 1025; @%p add.s32 %x, %x, 1;' 'equal.*nothing is stored'
 # ... but this has a statement that might
 kernel mute '.param .u64 a, .param .u32 n' "$index setp.le.u32 %p, %i, 100000; @%p bra END; $put" 'little covered'
 # floating-point numbers that are bytes: none of them is a NaN or subnormal

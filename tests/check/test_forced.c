@@ -17,7 +17,7 @@
 static const char head[] =
     ".version 8.0\n.target sm_80\n.address_size 64\n"
     ".visible .entry k(.param .u64 p, .param .u32 n)%s\n{\n.reg .b64 %%g, %%o;\n"
-    ".reg .b32 %%t, %%c, %%d, %%n, %%r<40>;\n.reg .b16 %%h;\n.reg .pred %%p, %%q, %%s;\n"
+    ".reg .b32 %%t, %%c, %%d, %%n, %%r<40>, %%f<8>;\n.reg .b16 %%h;\n.reg .pred %%p, %%q, %%s;\n"
     "ld.param.u64 %%g, [p];\nld.param.u32 %%n, [n];\nmov.u32 %%t, %%tid.x;\n"
     "mov.u32 %%c, %%ctaid.x;\nmov.u32 %%d, %%ntid.x;\n%s\n@%%p bra END;\n"
     "st.global.u32 [%%g], 1;\nEND: ret;\n}\n";
@@ -43,7 +43,8 @@ static uint32_t branch_of(const PtxFunc *f) {
 
 static Forced forced_of(const PtxModule *module) {
     Arena arena = {0};
-    Forced forced = (Forced)coverage_forced_branches(&module->funcs[0], &arena)[branch_of(&module->funcs[0])];
+    Forced forced =
+        (Forced)coverage_forced_branches(module, &module->funcs[0], &arena)[branch_of(&module->funcs[0])];
     arena_free(&arena);
     return forced;
 }
@@ -111,6 +112,21 @@ static const Case cases[] = {
     {"", "setp.lt.u32 %q, %t, 2000; setp.lt.u32 %s, %n, 5; or.pred %p, %q, %s;", FORCED_TAKEN},
     {"", "setp.lt.u32 %q, %t, 2000; setp.lt.u32 %s, %n, 5; and.pred %p, %q, %s;", FORCED_NOT},
     {"", "vote.sync.any.pred %q, %s, -1; and.pred %p, %q, %q;", FORCED_NOT},
+    /* pow(x, 2.0) of CUDA's library: is half of the exponent whole? */
+    {"",
+     "mov.f32 %f1, 0f3F800000; cvt.rzi.f32.f32 %f2, %f1; add.f32 %f3, %f2, %f2; mov.f32 %f4, 0f40000000; "
+     "sub.f32 %f5, %f4, %f3; abs.f32 %f6, %f5; setp.eq.f32 %p, %f6, 0f3F800000;",
+     FORCED_PASSED},
+    {"", "cvt.rn.f16.f32 %h, 0f40400000; cvt.f32.f16 %f1, %h; setp.eq.f32 %p, %f1, 0f40400000;",
+     FORCED_TAKEN},
+    {"", "mov.f32 %f1, 0fC0000000; mov.b32 %r1, %f1; shr.s32 %r2, %r1, 31; setp.eq.s32 %p, %r2, -1;",
+     FORCED_TAKEN},
+    {"", "mov.f32 %f1, 0f7FC00000; setp.ltu.f32 %p, %f1, 0f00000000;", FORCED_TAKEN},
+    {"", "cvt.rn.f32.s32 %f1, %n; setp.lt.f32 %p, %f1, 0f4F800000;", FORCED_NOT},
+    {"", "mov.f32 %f1, 0f3F800000; @%q mov.f32 %f1, 0f40000000; setp.eq.f32 %p, %f1, 0f3F800000;",
+     FORCED_NOT},
+    {"", "selp.b32 %r1, 5, 6, %q; popc.b32 %r2, 7; setp.eq.u32 %p, %r2, 3;", FORCED_TAKEN},
+    {"", "add.cc.u32 %r1, -1, 1; addc.u32 %r2, 0, 0; setp.eq.u32 %p, %r2, 1;", FORCED_NOT},
 };
 
 static void test_cases(void **state) {

@@ -23,6 +23,12 @@ void coverage_new(Coverage *coverage, Arena *arena, const PtxModule *module, con
 
 /* ---- PTX ---- */
 
+static const uint8_t *forced_branches(const Coverage *coverage, const PtxModule *module, uint32_t func) {
+    if (!coverage->forced[func])
+        coverage->forced[func] = coverage_forced_branches(module, &module->funcs[func], coverage->arena);
+    return coverage->forced[func];
+}
+
 typedef struct {
     const PtxFunc *f;
     uint8_t *leader, *seen; /* ninsns + 1 each */
@@ -68,28 +74,61 @@ static void find_leaders(Walk *w) {
     w->leader[w->f->ninsns] = 0; /* the implicit ret */
 }
 
+/* Leaders and reachable statements of a function with a body; arrays in the arena. */
+static Walk walk_function(const Coverage *coverage, const PtxModule *module, uint32_t func, Arena *arena) {
+    uint32_t n = module->funcs[func].ninsns;
+    Walk walk = {.f = &module->funcs[func], .forced = forced_branches(coverage, module, func)};
+    walk.leader = ARENA_ARRAY(arena, uint8_t, n + 2);
+    walk.seen = ARENA_ARRAY(arena, uint8_t, n + 2);
+    walk.stack = ARENA_ARRAY(arena, uint32_t, n + 2);
+    find_leaders(&walk);
+    return walk;
+}
+
+static bool is_looked_at(const PtxModule *module, const uint8_t *funcs, uint32_t func) {
+    return funcs[func] && module->funcs[func].has_body && module->funcs[func].ninsns;
+}
+
 Covered coverage_ptx(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs) {
     Covered sum = {0, 0};
     Arena arena = {0};
     for (uint32_t f = 0; f < module->nfuncs; f++) {
-        if (!funcs[f] || !module->funcs[f].has_body || !module->funcs[f].ninsns)
+        if (!is_looked_at(module, funcs, f))
             continue;
-        uint32_t n = module->funcs[f].ninsns;
-        Walk w = {.f = &module->funcs[f]};
-        w.leader = ARENA_ARRAY(&arena, uint8_t, n + 2);
-        w.seen = ARENA_ARRAY(&arena, uint8_t, n + 2);
-        w.stack = ARENA_ARRAY(&arena, uint32_t, n + 2);
-        if (!coverage->forced[f])
-            coverage->forced[f] = coverage_forced_branches(w.f, coverage->arena);
-        w.forced = coverage->forced[f];
-        find_leaders(&w);
-        for (uint32_t i = 0; i < n; i++) {
-            sum.total += w.leader[i];
-            sum.reached += w.leader[i] && coverage->ptx[f][i];
+        Walk walk = walk_function(coverage, module, f, &arena);
+        for (uint32_t i = 0; i < module->funcs[f].ninsns; i++) {
+            sum.total += walk.leader[i];
+            sum.reached += walk.leader[i] && coverage->ptx[f][i];
         }
     }
     arena_free(&arena);
     return sum;
+}
+
+/* Memory that others see, what is printed, and the end of the grid. */
+static bool may_show(const PtxModule *module, const PtxInsn *in) {
+    if (in->op == PTX_CALL)
+        return !in->callee || !module->funcs[in->callee - 1].has_body;
+    bool inside = in->space == SP_SHARED || in->space == SP_LOCAL || in->space == SP_PARAM ||
+                  in->space == SP_PARAM_ENTRY || in->space == SP_PARAM_FUNC;
+    bool address = false;
+    for (unsigned i = 0; i < in->noperands; i++)
+        address |= in->operands[i].kind == PO_ADDR;
+    return in->op == PTX_TRAP || (address && !inside && (!in->ndst || in->atom != ATOM_NONE));
+}
+
+bool coverage_may_show(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs) {
+    Arena arena = {0};
+    bool may = false;
+    for (uint32_t f = 0; f < module->nfuncs && !may; f++) {
+        if (!is_looked_at(module, funcs, f))
+            continue;
+        Walk walk = walk_function(coverage, module, f, &arena);
+        for (uint32_t i = 0; i < module->funcs[f].ninsns; i++)
+            may |= walk.seen[i] && may_show(module, &module->funcs[f].insns[i]);
+    }
+    arena_free(&arena);
+    return may;
 }
 
 uint32_t coverage_missing(const Coverage *coverage, const PtxModule *module, uint32_t func, uint32_t insn) {
@@ -97,6 +136,8 @@ uint32_t coverage_missing(const Coverage *coverage, const PtxModule *module, uin
                           1u << PTX_VALUE_TRUE | 1u << PTX_VALUE_FALSE; /* shapes of launches have them */
     uint32_t classes = interp_value_classes(&module->funcs[func].insns[insn]) & ~coverage->values[func][insn];
     uint8_t fixed = coverage->fixed ? coverage->fixed[func][insn] : 0;
+    if (forced_branches(coverage, module, func)[insn] != FORCED_NOT)
+        return 0;
     uint32_t none = (fixed & (COVERAGE_COUNTED | COVERAGE_NO_NAN) ? 1u << PTX_VALUE_NAN : 0) |
                     (fixed & (COVERAGE_COUNTED | COVERAGE_NO_SUBNORMAL) ? 1u << PTX_VALUE_SUBNORMAL : 0);
     return !coverage->ptx[func][insn] ? 0 : classes & (fixed & COVERAGE_FIXED ? ways : ~none);

@@ -40,6 +40,8 @@ Covered coverage_values(const Coverage *coverage, const PtxModule *module, const
 /* Was every statement of them executed, and every guard seen true and false? Then nothing is left that might
  * store. */
 bool coverage_is_whole(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs);
+/* Is there a statement that a launch might reach, and that may store to global memory, print or trap? */
+bool coverage_may_show(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs);
 /* Are the statements of the one function of them that has a body executed one behind the other, and is the
  * last one `trap`? Then that is all that the kernel does. */
 bool coverage_only_traps(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs);

@@ -2,11 +2,13 @@
  * behind a special register: `tid + 255 - tid` is 255, `max(tid, 256) + 255 - tid` in a block of 1,024 from
  * 255 to 511. Both hold whenever the statement is executed, and so for
  * a register where no other definition reaches (reaching.h); memory and parameters have any value. Numbers
- * are those of the signed type; where a result leaves it nothing is known. Operations are known by name:
- * those by which compilers place a loop in a block; a column of intervals would serve nothing else.
- * SPDX-License-Identifier: MIT */
+ * are those of the signed type; where a result leaves it nothing is known. Floating-point numbers are their
+ * bits: `pow(x, 2.0)` asks whether 2.0 is whole and odd, and nobody has told the compiler's front end.
+ * Operations are known by name: those by which compilers place a loop in a block; a column of intervals would
+ * serve nothing else. SPDX-License-Identifier: MIT */
 #include "check/validate/cover/forced.h"
 #include "check/validate/cover/reaching.h"
+#include "sim/interp/interp.h"
 #include "sim/launch.h"
 
 typedef struct {
@@ -21,6 +23,8 @@ typedef struct {
     Range *made;     /* by statement: what it gives a register that others define as well */
     uint8_t *writes; /* by register: definitions, 2 for more */
     Reaching *reaching;
+    PtxConstants *constants;
+    uint64_t *bits; /* by register: what interp_constant reads and gives */
 } Ranges;
 
 static Range any_of(unsigned bytes) {
@@ -31,6 +35,11 @@ static Range any_of(unsigned bytes) {
 static Range exactly(int64_t value) { return (Range){.least = value, .most = value}; }
 
 static bool is_exact(Range range) { return range.least == range.most; }
+
+static uint64_t register_mask(const Ranges *ranges, uint32_t reg) {
+    PtxType type = ranges->f->regs[reg].type;
+    return ptx_type_class(type) == TC_PRED ? 1 : UINT64_MAX >> (64 - 8 * ptx_type_bytes(type));
+}
 
 /* The range, unless the type does not hold it. */
 static Range fit(Range range, unsigned bytes) {
@@ -251,6 +260,35 @@ static Range range_made(const Ranges *ranges, const PtxInsn *in) {
     }
 }
 
+/* ---- statements of which every operand is known ---- */
+
+/* Puts the bits of the registers that the operand names where interp_constant reads them. */
+static bool reads_known(const Ranges *ranges, const PtxOperand *operand) {
+    bool known = operand->kind == PO_IMM || operand->kind == PO_REG || operand->kind == PO_VEC;
+    for (unsigned i = 0; known && operand->kind == PO_VEC && i < operand->nvec; i++)
+        known = reads_known(ranges, &operand->vec[i]);
+    if (operand->kind == PO_REG) {
+        Range range;
+        known = one_definition(ranges, operand->reg, &range) && is_exact(range);
+        ranges->bits[operand->reg] = known ? (uint64_t)range.least & register_mask(ranges, operand->reg) : 0;
+    }
+    return known;
+}
+
+/* Floating-point arithmetic, conversions and what else has no interval here: the interpreter computes it. */
+static bool make_known(const Ranges *ranges, const PtxInsn *in, Range *made) {
+    uint32_t to = in->operands[0].reg;
+    for (unsigned i = 1; i < in->noperands; i++)
+        if (!reads_known(ranges, &in->operands[i]))
+            return false;
+    if (!interp_constant(ranges->constants, in, ranges->bits))
+        return false;
+    uint64_t mask = register_mask(ranges, to), bits = ranges->bits[to];
+    bool below = mask > 1 && bits & (mask ^ mask >> 1);
+    *made = exactly((int64_t)(below ? bits | ~mask : bits));
+    return true;
+}
+
 static void count_writes(Ranges *ranges, const PtxOperand *operand, bool whole) {
     for (unsigned i = 0; operand->kind == PO_VEC && i < operand->nvec; i++)
         count_writes(ranges, &operand->vec[i], false);
@@ -259,11 +297,27 @@ static void count_writes(Ranges *ranges, const PtxOperand *operand, bool whole) 
         *writes = *writes || !whole ? 2 : 1;
 }
 
-uint8_t *coverage_forced_branches(const PtxFunc *func, Arena *arena) {
+/* What statement i, which has one destination, a register, gives it. */
+static void define(Ranges *ranges, uint32_t i, uint8_t *forced) {
+    const PtxInsn *in = &ranges->f->insns[i];
+    uint32_t to = in->operands[0].reg;
+    Range known;
+    ranges->made[i] = range_made(ranges, in);
+    if (ptx_type_bytes(ranges->f->regs[to].type) <= 8 && make_known(ranges, in, &known)) {
+        ranges->made[i] = known;
+        *forced = FORCED_RESULT;
+    }
+    if (ranges->writes[to] == 1)
+        ranges->regs[to] = ranges->made[i];
+}
+
+uint8_t *coverage_forced_branches(const PtxModule *module, const PtxFunc *func, Arena *arena) {
     Ranges ranges = {.f = func,
                      .regs = ARENA_ARRAY(arena, Range, func->nregs + 1),
                      .made = ARENA_ARRAY(arena, Range, func->ninsns + 1),
-                     .writes = ARENA_ARRAY(arena, uint8_t, func->nregs + 1)};
+                     .writes = ARENA_ARRAY(arena, uint8_t, func->nregs + 1),
+                     .constants = interp_constants(module, func, arena),
+                     .bits = ARENA_ARRAY(arena, uint64_t, func->nregs + 1)};
     uint8_t *forced = ARENA_ARRAY(arena, uint8_t, func->ninsns + 1);
     for (uint32_t i = 0; i < func->ninsns; i++) {
         const PtxInsn *in = &func->insns[i];
@@ -292,9 +346,7 @@ uint8_t *coverage_forced_branches(const PtxFunc *func, Arena *arena) {
             is_exact(guard))
             forced[i] = guard.least == !in->guard_not ? FORCED_TAKEN : FORCED_PASSED;
         if (in->ndst == 1 && to->kind == PO_REG)
-            ranges.made[i] = range_made(&ranges, in);
-        if (in->ndst == 1 && to->kind == PO_REG && ranges.writes[to->reg] == 1)
-            ranges.regs[to->reg] = ranges.made[i];
+            define(&ranges, i, &forced[i]);
     }
     return forced;
 }

@@ -6,7 +6,8 @@
 #define HEDDLE_CHECK_VALIDATE_FORCED_H
 #include "frontend/ast.h"
 
-typedef enum { FORCED_NOT, FORCED_TAKEN, FORCED_PASSED } Forced;
-/* By statement: [func->ninsns], in the arena. */
-uint8_t *coverage_forced_branches(const PtxFunc *func, Arena *arena);
+typedef enum { FORCED_NOT, FORCED_TAKEN, FORCED_PASSED, FORCED_RESULT } Forced;
+/* By statement: [func->ninsns], in the arena. FORCED_RESULT: no branch, but what it gives is known, and it
+ * reads nothing but what is known. */
+uint8_t *coverage_forced_branches(const PtxModule *module, const PtxFunc *func, Arena *arena);
 #endif

@@ -614,8 +614,10 @@ static void judge_coverage(Judge *judge, const uint8_t *funcs) {
     bool few_values =
         judgement->values.total >= FEW_CLASSES && covered_part(judgement->values) < AUTO_ENOUGH_VALUES;
     bool little =
-        (!judge->stores && !(coverage_is_whole(&judge->cover, judge->m, funcs) &&
-                             judgement->machine.reached == judgement->machine.total)) ||
+        (!judge->stores &&
+         !(coverage_is_whole(&judge->cover, judge->m, funcs) &&
+           judgement->machine.reached == judgement->machine.total) &&
+         coverage_may_show(&judge->cover, judge->m, funcs)) ||
         (judge->automatic && (covered_part(judgement->ptx) < AUTO_ENOUGH ||
                               covered_part(judgement->machine) < AUTO_ENOUGH_MACHINE || few_values));
     if (little && verdict_status(judgement->verdict) == STATUS_DONE)
