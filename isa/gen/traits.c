@@ -163,6 +163,7 @@ static const Word timings[] = {
     {"R_LATER", "reads registers later than its unit", 1 << 9, 0},
     {"R_SOONER", "or sooner", 1 << 12, 0},
     {"BOTH_SIDES", "as near to the others that say so, on whichever unit, as to its own", 1 << 10, 0},
+    {"STEPS", "a product in steps: reads its registers and has its sums sooner", 1 << 15, 0},
     {"SHORT", "takes less time than the others of its unit", 1 << 11, 0},
 };
 static const Word zeros[] = {

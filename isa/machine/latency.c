@@ -73,7 +73,7 @@ static const uint8_t timings[NFAMILIES][NTIMINGS] = {
 };
 
 typedef struct {
-    uint8_t guard, half_guard, dbl_guard, half_pred, dbl_pred, wide_pred, uguard, uguard_own;
+    uint8_t guard, half_guard, dbl_guard, half_pred, dbl_pred, wide_pred, uguard, uguard_own, ubranch;
     bool dbl_sb, mma_sb;
     uint8_t waw_late, result_least, zero_yields, zero_product;
 } FamilyData;
@@ -212,7 +212,7 @@ static unsigned reader_row(enum Latency family, enum IsaUnit c, const MachInst *
     case ISA_UNIT_DBL: return ROW_DBL;
     case ISA_UNIT_MMA1:
     case ISA_UNIT_MMA2:
-    case ISA_UNIT_DMMA: return ROW_MMA;
+    case ISA_UNIT_DMMA: return timing(family, reader, ISA_TIMING_STEPS) ? ROW_XU : ROW_MMA;
     case ISA_UNIT_AGU: return ROW_AGU;
     case ISA_UNIT_TEX: /* a cycle sooner than other memory operations (ptxas 13.0, fetches of all geometries)
                         */
@@ -331,9 +331,27 @@ static unsigned upred_raw(const FamilyData *data, enum IsaUnit w, enum IsaUnit r
         return sooner;
     if (src == LATENCY_GUARD && is_uniform_class(r)) /* UISETP UP0; @!UP0 UIADD3 (sm_90, nbody of Numba) */
         return data->uguard_own;
-    if (src == LATENCY_GUARD || r == ISA_UNIT_ULDC || r == ISA_UNIT_CTRL)
+    if (src != LATENCY_GUARD && r == ISA_UNIT_CTRL)
+        return data->ubranch;
+    if (src == LATENCY_GUARD || r == ISA_UNIT_ULDC)
         return data->uguard;
     return r == ISA_UNIT_UDP || r == ISA_UNIT_UMOVE ? 4 : 6;
+}
+
+/* Do two products in steps make sums of one type of addends of one type? */
+static bool same_steps(const MachInst *a, const MachInst *b) {
+    return MGET(HMMA_884, acc, a->mods) == MGET(HMMA_884, acc, b->mods) &&
+           MGET(HMMA_884, from, a->mods) == MGET(HMMA_884, from, b->mods);
+}
+
+/* Vector register that `writer` wrote, in the row of who reads or overwrites it. */
+static unsigned gpr(enum Latency family, unsigned row, enum IsaUnit w, const MachInst *writer,
+                    unsigned part) {
+    enum { TO_HALVES = 3 };
+    unsigned steps = timing(family, writer, ISA_TIMING_STEPS);
+    if (steps)
+        return MGET(HMMA_884, acc, writer->mods) == HmmaHalfAcc_F16 ? steps + TO_HALVES : steps;
+    return gpr_raw[family][row][writer_column(family, w, writer, part)];
 }
 
 /* Units whose results have a fixed time besides their scoreboard. */
@@ -370,8 +388,11 @@ unsigned latency_raw_part(const Target *t, const MachInst *writer, unsigned dst,
     unsigned near = timing(family, reader, ISA_TIMING_BOTH_SIDES);
     if (near && timing(family, writer, ISA_TIMING_BOTH_SIDES))
         return near;
-    return gpr_raw[family][reader_row(family, r, reader, src, src_part)]
-                  [writer_column(family, w, writer, dst_part)];
+    bool sums = src == HMMA_884_rc && timing(family, writer, ISA_TIMING_STEPS) &&
+                timing(family, reader, ISA_TIMING_STEPS);
+    if (sums && same_steps(writer, reader)) /* HMMA.884.F16.F16.STEP0 R32; STEP1; STEP0 R32 */
+        return 8;
+    return gpr(family, reader_row(family, r, reader, src, src_part), w, writer, dst_part);
 }
 
 unsigned latency_raw(const Target *t, const MachInst *writer, unsigned dst, const MachInst *reader,
@@ -409,8 +430,7 @@ unsigned latency_worst(const Target *t, const MachInst *writer, unsigned dst) {
     for (unsigned k = 0; k < 4 * ISA_UNIT_COUNT; k++) {
         unsigned r = k / 4, part = k & 1, src = k & 2 ? IMAD_WIDE_rc : IMAD_WIDE_ra;
         for (unsigned half = 0; half < 2 && units >> r & 1; half++) {
-            unsigned n = gpr_raw[family][reader_row(family, r, &wide, src, part)]
-                                [writer_column(family, w, writer, half)];
+            unsigned n = gpr(family, reader_row(family, r, &wide, src, part), w, writer, half);
             worst = n > worst ? n : worst;
         }
     }
@@ -476,8 +496,7 @@ unsigned latency_waw(const Target *t, const MachInst *first, unsigned dst, const
     if (a == ISA_UNIT_MMA1 || a == ISA_UNIT_MMA2 || a == ISA_UNIT_DMMA)
         /* IMMA R8; I2F R9, R9 after 15 of 16 cycles, which may read it after 14 (sm_80, forms with what
          * follows) */
-        return gpr_raw[family_of(t)][b == ISA_UNIT_XU ? ROW_XU : ROW_ALU]
-                      [writer_column(family_of(t), a, first, 0)];
+        return gpr(family_of(t), b == ISA_UNIT_XU ? ROW_XU : ROW_ALU, a, first, 0);
     if (a == ISA_UNIT_DBL && a == b)
         return 2; /* DFMA R4; @P0 DFMA R4 (sm_90: gabor, pow and sin of Numba) */
     if (a == ISA_UNIT_DBL || a == ISA_UNIT_HALF_MMA)
