@@ -3,6 +3,24 @@
 #include "check/prove/mach/mach.h"
 #include "check/prove/ptx/ptx.h"
 #include "isa/machine/windows.h"
+#include <string.h>
+
+/* Of a factor of tf32 nothing is read but the 19 high bits (ptxas rounds to them without clearing the
+ * others). Where the others are zeros, or it was rounded to them, a NaN is one by these alone, and which one
+ * does not show: so neg.f32 of it is its sign. */
+static bool is_tf32(const Term *word) {
+    enum { NOT_READ = 0x1fff, MAGNITUDE = 0x7fffffff };
+    if (word->kind == TK_APP)
+        return word->op == TO_UF && strncmp(word->name, "tf32.", 5) == 0;
+    if (word->kind != TK_XOR || word->n != 1 || word->k & NOT_READ)
+        return false;
+    return !(word->c[0] & NOT_READ) || (!(word->k & MAGNITUDE) && (word->c[0] & MAGNITUDE) == MAGNITUDE &&
+                                        word->a[0]->kind == TK_APP && is_tf32(word->a[0]));
+}
+Term *prove_tf32_factor(Terms *ts, Term *word) {
+    Term *plain = t_plain(ts, word);
+    return t_land(ts, is_tf32(plain) ? plain : word, t_const(ts, 32, 0xffffe000));
+}
 
 /* Bits [lo, lo + bits) of a word, extended. */
 static Term *extracted(Terms *ts, Term *word, unsigned lo, unsigned bits, bool sign) {

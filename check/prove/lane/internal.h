@@ -179,6 +179,7 @@ Term *prove_address(Prover *prover, uint32_t var); /* of a global variable, 64 b
 /* UF of 32-bit or 64-bit results. */
 Term *prove_uf(Prover *prover, unsigned width, const char *name, Term *const *a, uint32_t n);
 Term *prove_uf_sorted(Prover *prover, unsigned width, const char *name, Term *term, Term *y);
+Term *prove_tf32_factor(Terms *ts, Term *word); /* of a product of matrices, as such a product sees it */
 
 /* The proof of `statement` rests on `kind`. */
 void prove_assume(Prover *prover, uint32_t statement, ProveAssumed kind);

@@ -3,6 +3,22 @@
  * SPDX-License-Identifier: MIT */
 #include "check/prove/mach/mach.h"
 
+/* A word of operand `i` of a product. A minus is of all elements of a factor: of tf32 that is the word's
+ * sign. */
+static Term *fragment_word(Mach *mach, unsigned i, unsigned c) {
+    const MachInst *in = mach->in;
+    Terms *ts = &mach->prover->ts;
+    _Static_assert((int)HMMA_rc == (int)HMMA_SP_rc && HMMA_ra < HMMA_rc && HMMA_rb < HMMA_rc, "factors");
+    bool tf32 = i < HMMA_rc && ((in->optype == OT_HMMA && MOD(HMMA, src) == HmmaSrc_TF32) ||
+                                (in->optype == OT_HMMA_SP && MOD(HMMA_SP, src) == HmmaSrc_TF32));
+    if (!tf32)
+        return mach_word(mach, i, c);
+    Term *word = mach_plain(mach, i, c, OPM_NEG);
+    if (in->src[i].mods & OPM_NEG)
+        word = t_lxor(ts, word, t_const(ts, 32, 0x80000000));
+    return prove_tf32_factor(ts, word);
+}
+
 /* A function of fragments in the registers of all lanes; the event's first argument is `at` if that is not
  * NULL. */
 static void matrices(Mach *mach, unsigned lists, const char *name, Term *at, unsigned first, unsigned nsrc,
@@ -13,7 +29,7 @@ static void matrices(Mach *mach, unsigned lists, const char *name, Term *at, uns
     unsigned n = at != NULL;
     for (unsigned i = first; i < first + nsrc; i++)
         for (unsigned c = 0; c < isa_src_regs(target, mach->in, i) && n < sizeof arg / sizeof *arg; c++)
-            arg[n++] = mach_word(mach, i, c);
+            arg[n++] = fragment_word(mach, i, c);
     Term *what = mach_event(mach, lists, name, arg, n);
     for (unsigned c = 0; ndst && c < isa_dst_regs(target, mach->in, 0); c++)
         mach_put(mach, 0, c, t_app(ts, TO_RESULT, 32, c, NULL, &what, 1));

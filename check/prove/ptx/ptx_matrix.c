@@ -118,8 +118,12 @@ bool prove_ptx_mma(Ptx *ptx) {
     }
     PtxType type = ptx->in->type[0] == TY_F64 ? TY_F64 : TY_B32;
     unsigned n = 0;
-    for (unsigned i = 1; i < (ptx->in->flags & PF_SPARSE ? 5 : 4); i++)
+    for (unsigned i = 1; i < (ptx->in->flags & PF_SPARSE ? 5 : 4); i++) {
+        unsigned first = n;
         n = fragment_words(ptx, pv_operand(ptx, i), type, word, n);
+        for (unsigned k = first; k < n && i < 3 && ptx->in->type[1] == TY_TF32; k++)
+            word[k] = prove_tf32_factor(&ptx->prover->ts, word[k]);
+    }
     write_words(ptx, pv_operand(ptx, 0), type, pv_event(ptx, 1u << MEM_WARP, product_name(ptx), word, n));
     return true;
 }

@@ -192,6 +192,23 @@ P
     foreign 0 "$op" "$dir/d.ptx" 3 sm_80
 done
 
+# Elements of tf32: the product does not read the bits below them, which ptxas leaves, and a minus is neg.f32 of a factor
+{
+    echo '.version 8.0'; echo '.target sm_80'; echo '.address_size 64'
+    echo '.visible .entry k(.param .u64 p) { .reg .b64 %d; .reg .b32 %r<10>; ld.param.u64 %d, [p];'
+    for i in 0 1 2 3 4 5 6 7 8 9; do echo "ld.global.u32 %r$i, [%d+$((4 * i))];"; done
+    for i in 0 1 2 3 4 5; do echo "cvt.rna.tf32.f32 %r$i, %r$i;"; done
+    for i in 0 1 2 3; do echo "neg.f32 %r$i, %r$i;"; done
+    echo 'mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%r6, %r7, %r8, %r9}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%r6, %r7, %r8, %r9};'
+    for i in 6 7 8 9; do echo "st.global.u32 [%d+$((4 * i))], %r$i;"; done
+    echo 'ret; }'
+} > "$dir/tf32.ptx"
+foreign 0 tf32 "$dir/tf32.ptx" 3 sm_80
+"$heddle" disasm --sections "$dir/k.cubin" > "$dir/k.sass" && sed 's/\(HMMA[^,]*,\) -/\1 /' "$dir/k.sass" > "$dir/other.sass"
+cmp -s "$dir/k.sass" "$dir/other.sass" && fail "tf32: no minus"
+"$heddle" asm "$dir/other.sass" -o "$dir/other.cubin" && "$heddle" prove --no-launches "$dir/tf32.ptx" "$dir/other.cubin" > "$dir/out"
+[ $? -eq 5 ] || fail "tf32 without its minus: $(last)"
+
 # Routines behind the kernel: its operands, one that is a parameter, and what another operation's is not
 wide() { # FILE OP TYPE OPERANDS
     cat > "$1" <<P
