@@ -159,8 +159,17 @@ static Stack after(const Target *target, const MachInst *inst, Stack s) {
     return always && moves && top && !other ? (Stack){R1_KNOWN, 0} : (Stack){R1_ANYWHERE, 0};
 }
 
+/* Is R1 lowered further than by the frame, by constants? ptxas does that for alloca, of which its records say
+ * nothing: the host sets how much there is. But what they ask for beyond the frames is of a frame that is
+ * larger than they say. */
+static bool is_alloca(const BinFunc *func, const Usage *usage, Stack before, Stack now) {
+    int64_t spare = (int64_t)func->stack_bytes - usage->stack_bytes;
+    return before.kind == R1_KNOWN && before.below_bytes >= func->frame_bytes &&
+           now.below_bytes <= MAX_STACK_BYTES && now.below_bytes - func->frame_bytes > spare;
+}
+
 /* Reports where R1 goes below the frame that the file gives the function. */
-static void check_frame(Checker *checker, uint32_t index) {
+static void check_frame(Checker *checker, uint32_t index, const Usage *usage) {
     const BinFlow *flow = checker->flow;
     const BinFuncFlow *ff = &flow->funcs[index];
     const BinFunc *func = &flow->bin->funcs[index];
@@ -179,8 +188,10 @@ static void check_frame(Checker *checker, uint32_t index) {
                 if (!flow->decoded[i] ||
                     !bin_writes_reg(flow->bin->target, &flow->insts[i], RF_R, ABI_STACK_REG))
                     continue;
+                Stack before = s;
                 s = after(flow->bin->target, &flow->insts[i], s);
-                if (s.kind == R1_KNOWN && s.below_bytes > lowest_bytes) {
+                if (s.kind == R1_KNOWN && s.below_bytes > lowest_bytes &&
+                    !is_alloca(func, usage, before, s)) {
                     lowest_bytes = s.below_bytes;
                     at = i;
                 }
@@ -346,7 +357,7 @@ void check_metadata(Checker *checker) {
     for (uint32_t f = 0; f < n; f++) {
         if (!flow->funcs[f].ninsts)
             continue;
-        check_frame(checker, f);
+        check_frame(checker, f, &all[f]);
         check_exits(checker, f);
         if (flow->bin->funcs[f].is_entry)
             check_kernel(checker, f, &all[f]);

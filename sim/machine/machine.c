@@ -452,19 +452,31 @@ static bool is_recursive(Run *run) {
     return comes_back(&c, (uint32_t)(run->kernel - run->bin->funcs));
 }
 
+typedef struct {
+    bool is_stack; /* R1 has been made the top of the stack */
+    int64_t lowered_bytes;
+} StackUse;
+
 /* ptxas's alloca, of which its records say nothing: R1, which begins as the top of the stack, gets a value
- * of another register. */
-static bool moves_stack(const Target *target, const MachInst *in, bool *is_stack) {
+ * of another register, or constants lower it by more than there is. */
+static bool moves_stack(const Target *target, const MachInst *in, uint32_t declared_bytes, StackUse *use) {
     bool sets = in->ndst && in->dst[0].kind == OPK_REG && in->dst[0].file == RF_R &&
                 in->dst[0].value == ABI_STACK_REG;
+    bool adds = in->optype == OT_IADD3 || in->optype == OT_VIADD;
     for (unsigned k = 0; sets && k < in->nsrc; k++) {
-        *is_stack |= in->src[k].kind == OPK_CMEM && !op_cmem_bank(in->src[k]) &&
-                     op_cmem_offset(in->src[k]) == isa_target_info(target)->stack_top_offset_bytes;
-        if (in->src[k].kind == OPK_REG && in->src[k].file == RF_R && in->src[k].value != ABI_STACK_REG &&
-            in->src[k].value != REG_RZ)
-            return *is_stack;
+        Operand o = in->src[k];
+        use->is_stack |= o.kind == OPK_CMEM && !op_cmem_bank(o) &&
+                         op_cmem_offset(o) == isa_target_info(target)->stack_top_offset_bytes;
+        if (adds && o.kind == OPK_IMM)
+            use->lowered_bytes -= (int32_t)o.value;
+        if (o.kind == OPK_REG && o.file == RF_R && o.value != ABI_STACK_REG && o.value != REG_RZ)
+            return use->is_stack;
     }
-    return false;
+    return use->is_stack && use->lowered_bytes > declared_bytes;
+}
+
+static uint32_t declared_bytes(const BinFunc *func) {
+    return func->stack_bytes > func->frame_bytes ? func->stack_bytes : func->frame_bytes;
 }
 
 /* ptxas puts callees into the kernel's own section, and what the kernel says of its stack does not count the
@@ -473,10 +485,10 @@ static uint32_t stack_of_own_calls(const Binary *binary, const BinFunc *func) {
     uint64_t first = (func->address - binary->code_base) / INST_BYTES;
     uint32_t bytes = 0;
     MachInst read;
-    bool is_stack = false;
+    StackUse use = {0};
     for (uint32_t i = 0; i < func->ninsts && bytes < CALL_STACK_BYTES; i++) {
         const MachInst *in = inst_of(binary, (uint32_t)first + i, &read);
-        if (in && moves_stack(binary->target, in, &is_stack))
+        if (in && moves_stack(binary->target, in, declared_bytes(func), &use))
             bytes = CALL_STACK_BYTES;
         if (!in || in->optype != OT_CALL)
             continue;
@@ -500,7 +512,7 @@ static uint32_t call_stack_bytes(Run *run) {
 static bool make_memory(Run *run, Diags *d) {
     const Binary *binary = run->bin;
     const BinFunc *func = run->kernel;
-    uint32_t declared = func->stack_bytes > func->frame_bytes ? func->stack_bytes : func->frame_bytes;
+    uint32_t declared = declared_bytes(func);
     if (declared > SIM_WINDOW_BYTES / 32)
         return diag(d, (SrcLoc){0}, DIAG_E0513, func->name, "more local memory than a thread can have");
     run->local_bytes = (declared + 15) & ~15u;

@@ -99,6 +99,8 @@ for sm in $picked; do
     run 0 signs -O3 $sm --grid 1 --block 256 --arg 'buf:u32[768]=random:6' --arg out:o:'u32[1024]'=zero
     [ $sm = 80 ] || grep -q 'H0_NH1' <("$heddle" disasm -c signs.cubin) || { echo "signs, sm_$sm: no half is negated in the product"; failed=1; }
 done
+run 0 alloca -O3 80 --grid 1 --block 16 --arg out:o:'u32[16]'=zero
+"$heddle" check alloca.cubin >out || { echo "alloca: check"; head -5 out; failed=1; }
 masks=(--grid 1 --block 32 --arg 'buf:u32[32]=random:5' --arg out:o:'u32[128]'=zero)
 for level in -O0 -O3; do
     pick 75 80 86 89 90

@@ -551,8 +551,9 @@ static void test_objects(void **state) {
     }
 }
 
-/* A frame on one of two paths; that of a subroutine which does not return, in the same section; `alloca`,
- * whose size no constant says; a loop that lowers R1 each time. */
+/* A frame on one of two paths; that of a subroutine which does not return, in the same section; `alloca`
+ * of a size that no constant says, and below the frame of one that a constant does; a loop that lowers R1
+ * each time. */
 static void test_frames(void **state) {
     (void)state;
 #define TOP ".target sm_80\n.entry k\n.frame 64\n  IMAD.MOV.U32 R1, RZ, RZ, c[0x0][0x28] ;\n"
@@ -570,6 +571,11 @@ static void test_frames(void **state) {
     RECORD(
         ".target sm_90\n.entry k\n.frame 64\n  LDC R1, c[0x0][0x28] ;\n  VIADD R1, R1, -0x30 ;\n  EXIT ;\n",
         CR_M03, frame_bytes, 48, 47);
+    static const char alloca[] =
+        ".target sm_80\n.entry k\n.frame 48\n  IMAD.MOV.U32 R1, RZ, RZ, c[0x0][0x28] ;\n"
+        "  IADD3 R1, R1, -0x30, RZ ;\n  IADD3 R1, R1, -0x80, RZ ;\n  EXIT ;\n";
+    RECORD(alloca, CR_M03, frame_bytes, 48, 47);
+    RECORD(alloca, CR_M03, frame_bytes, 48, 0);
 }
 
 /* A barrier's number as ptxas has it in a register of sm_90: constants moved, shifted and put together. */
