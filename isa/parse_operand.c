@@ -87,19 +87,30 @@ const char *isa_parse_number(Parse *p, const char *s, int64_t *v) {
     return expression(p, isa_parse_blanks(s), v, 0);
 }
 
-static const char *nan_or_inf(const char *s, double *v, bool *qnan) {
-    static const char *const names[] = {"QNAN", "INF"};
+typedef enum { NAN_NONE, NAN_QUIET, NAN_SIGNALLING } NanKind;
+
+static const char *nan_or_inf(const char *s, double *v, NanKind *nan) {
+    static const char *const names[] = {[NAN_NONE] = "INF", [NAN_QUIET] = "QNAN", [NAN_SIGNALLING] = "SNAN"};
     bool neg = *s == '-';
     const char *q = *s == '+' || *s == '-' ? s + 1 : s;
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < 3; i++) {
         size_t n = strlen(names[i]);
         if (!strncmp(q, names[i], n) && isa_parse_ends_word(q + n)) {
-            *qnan = i == 0;
+            *nan = (NanKind)i;
             *v = neg ? -(double)INFINITY : (double)INFINITY;
             return q + n;
         }
     }
     return NULL;
+}
+
+/* The bits behind a NaN's name: (0x7fffffff). NULL if there are none. */
+static const char *nan_bits(const char *s, uint32_t *bits) {
+    char *end;
+    if (strncmp(s, "(0x", 3) != 0 || !isxdigit((unsigned char)s[3]))
+        return NULL;
+    *bits = (uint32_t)strtoul(s + 1, &end, 16);
+    return *end == ')' ? end + 1 : NULL;
 }
 
 static uint32_t half_bits(double v, bool bf16) {
@@ -121,15 +132,20 @@ static uint32_t half_bits(double v, bool bf16) {
     return (sign | (uint32_t)(e + 13) << 10) + (uint32_t)nearbyint(ldexp(m, 11));
 }
 
-static uint32_t float_bits(unsigned type, double v, bool qnan, bool bf16) {
+static uint32_t float_bits(unsigned type, double v, NanKind nan, bool bf16) {
     uint32_t sign = signbit(v) ? 0x80000000u : 0;
     float f = (float)v;
     uint32_t b;
     uint64_t d;
     switch (type) {
-    case VT_F32: memcpy(&b, &f, 4); return qnan ? sign | 0x7fc00000 : b;
-    case VT_F64: memcpy(&d, &v, 8); return qnan ? sign | 0x7ff80000 : (uint32_t)(d >> 32);
-    default: return qnan ? sign >> 16 | (bf16 ? 0x7fc0u : 0x7e00u) : half_bits(v, bf16);
+    case VT_F32: memcpy(&b, &f, 4); return nan ? sign | (nan == NAN_QUIET ? 0x7fc00000 : 0x7f800001) : b;
+    case VT_F64:
+        memcpy(&d, &v, 8);
+        return nan ? sign | (nan == NAN_QUIET ? 0x7ff80000 : 0x7ff00001) : (uint32_t)(d >> 32);
+    default:
+        if (!nan)
+            return half_bits(v, bf16);
+        return sign >> 16 | (bf16 ? 0x7f80u : 0x7c00u) | (nan != NAN_QUIET ? 1 : bf16 ? 0x40u : 0x200u);
     }
 }
 
@@ -150,18 +166,20 @@ static const char *float_by_bits(const char *s, unsigned digits, uint32_t *bits)
     return end;
 }
 
-/* Decimal, INF, QNAN, or the raw bits in hexadecimal. */
+/* Decimal, INF, QNAN and SNAN with their bits or without, or the raw bits in hexadecimal. */
 static const char *one_float(Parse *p, const char *s, unsigned type, bool bf16, uint32_t *bits) {
     double v;
-    bool qnan = false;
+    NanKind nan = NAN_NONE;
     s = isa_parse_blanks(s);
-    const char *e = nan_or_inf(s, &v, &qnan);
+    const char *e = nan_or_inf(s, &v, &nan), *behind = nan ? nan_bits(e, bits) : NULL;
+    if (behind)
+        return behind;
     if (!e) {
         char *end;
         const char *q = *s == '-' || *s == '+' ? s + 1 : s;
         if (!isdigit((unsigned char)*q))
             return isa_parse_miss(p, s, "expected a number");
-        const char *behind = q == s ? float_by_bits(s, type == VT_H2 ? 4 : 8, bits) : NULL;
+        behind = q == s ? float_by_bits(s, type == VT_H2 ? 4 : 8, bits) : NULL;
         if (behind)
             return behind;
         if (q[0] == '0' && (q[1] == 'x' || q[1] == 'X')) {
@@ -171,7 +189,7 @@ static const char *one_float(Parse *p, const char *s, unsigned type, bool bf16, 
         v = strtod(s, &end);
         e = end;
     }
-    *bits = float_bits(type, v, qnan, bf16);
+    *bits = float_bits(type, v, nan, bf16);
     return e;
 }
 

@@ -51,12 +51,14 @@ static double half_value(uint32_t h, bool bf16) {
     return (double)f;
 }
 
-static void put_float(Print *p, double v, bool canonical_nan, bool negative, uint32_t bits) {
-    if (isnan(v) && canonical_nan)
-        print_text(p, negative ? "-QNAN" : "+QNAN");
-    else if (isnan(v))
-        print_text(p, "0x%x", bits); /* other NaNs keep their bits */
-    else if (isinf(v))
+/* v: what `bits` are, in whose format the sign and the bit of quiet NaNs are these. nvdisasm does not say
+ * which NaN it is; here all but the ones with the quiet bit alone have their bits behind the name. */
+static void put_float(Print *p, double v, uint32_t bits, uint32_t sign, uint32_t quiet) {
+    if (isnan(v)) {
+        print_text(p, "%c%cNAN", bits & sign ? '-' : '+', bits & quiet ? 'Q' : 'S');
+        if ((bits & (2 * quiet - 1)) != quiet)
+            print_text(p, "(0x%x)", bits);
+    } else if (isinf(v))
         print_text(p, v < 0 ? "-INF" : "+INF");
     else if (v == 0 && signbit(v))
         print_text(p, "-0.0");
@@ -65,7 +67,7 @@ static void put_float(Print *p, double v, bool canonical_nan, bool negative, uin
 }
 
 static void put_half(Print *print, uint32_t h, bool bf16) {
-    put_float(print, half_value(h, bf16), (h & 0x7fff) == (bf16 ? 0x7fc0 : 0x7e00), h >> 15, h);
+    put_float(print, half_value(h, bf16), h, 0x8000, bf16 ? 0x40 : 0x200);
 }
 
 static unsigned mod_bits(const IsaRow *r, const MachInst *in, const char *name) {
@@ -93,11 +95,11 @@ static void put_imm(Print *p, const IsaField *field, uint32_t bits) {
     switch (isa_imm_type(p->r, p->in, field->type, &half)) {
     case VT_F32:
         memcpy(&s, &bits, 4);
-        put_float(p, (double)s, (bits & 0x7fffffff) == 0x7fc00000, bits >> 31, bits);
+        put_float(p, (double)s, bits, 0x80000000, 0x400000);
         break;
     case VT_F64:
         memcpy(&d, &wide, 8);
-        put_float(p, d, (bits & 0x7fffffff) == 0x7ff80000, bits >> 31, bits);
+        put_float(p, d, bits, 0x80000000, 0x80000);
         break;
     case VT_H2:
         if (!half)

@@ -52,7 +52,7 @@ static bool ends_number(const char *p) {
     return *p == '.' ? isalpha((unsigned char)p[1]) : !isalnum((unsigned char)*p) && *p != '_';
 }
 
-/* INF, NAN, QNAN, SNAN behind a sign. */
+/* INF, NAN, QNAN, SNAN behind a sign; a NaN's bits, which Heddle's text has: QNAN(0x7fffffff). */
 static const char *named_float(const char *text, double sign, LearnNumber number, uint32_t *bits, bool *nan) {
     static const char *const names[] = {"INF", "QNAN", "SNAN", "NAN"};
     for (unsigned i = 0; i < 4; i++) {
@@ -60,6 +60,14 @@ static const char *named_float(const char *text, double sign, LearnNumber number
         if (strncmp(text, names[i], size) != 0 || !ends_number(text + size))
             continue;
         *nan = i > 0;
+        uint64_t value;
+        const char *end =
+            *nan && strncmp(text + size, "(0x", 3) == 0 ? learn_hex(text + size + 3, &value) : NULL;
+        if (end && *end == ')') {
+            *nan = false;
+            *bits = (uint32_t)value;
+            return end + 1;
+        }
         *bits = *nan ? 0 : number_bits(sign * (double)INFINITY, number);
         return text + size;
     }

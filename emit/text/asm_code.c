@@ -111,21 +111,6 @@ static bool has_control(const AsmDoc *doc, const char *p) {
     return has_field(p) || shown_words(doc, p, word);
 }
 
-/* A NaN by its bits, where the text has +QNAN or -QNAN. */
-static bool skip_nan(const char **shown, const char **text) {
-    enum { EXPONENT = 0x7f800000, HALF_EXPONENT = 0x7c00 };
-    bool negative = **text == '-';
-    if (strncmp(*text + 1, "QNAN", 4) != 0 || strncmp(*shown, "0x", 2) != 0)
-        return false;
-    char *end;
-    uint64_t bits = strtoull(*shown, &end, 16);
-    *text += 5;
-    *shown = end;
-    if (bits <= UINT16_MAX)
-        return (bits & HALF_EXPONENT) == HALF_EXPONENT && bits >> 15 == negative;
-    return bits <= UINT32_MAX && (bits & EXPONENT) == EXPONENT && bits >> 31 == negative;
-}
-
 /* Are the two the same, but for what nvdisasm does not print: the memory descriptor before sm_90 and that it
  * is a policy, the bits of a NaN? */
 static bool has_more(const AsmDoc *doc, const MachInst *shown, const MachInst *in) {
@@ -140,9 +125,9 @@ static bool has_more(const AsmDoc *doc, const MachInst *shown, const MachInst *i
             left = close + 1;
         else if (strncmp(left, ".POLICY", 7) == 0 && strncmp(right, ".POLICY", 7) != 0)
             left += 7;
-        else if (*left == *right)
-            left++, right++;
-        else if (!skip_nan(&left, &right))
+        else if (strncmp(left, "(0x", 3) == 0 && *right != '(' && strchr(left, ')'))
+            left = strchr(left, ')') + 1; /* behind the name of a NaN */
+        else if (*left++ != *right++)
             return false;
     }
     return true;

@@ -32,7 +32,7 @@ static int extract(const char *path) {
 }
 
 /* One blank between words, none before a comma or in "] [", no descriptor (nvdisasm prints it since sm_90
- * only). */
+ * only), no bits of a NaN. */
 static void normalise(const char *in, char *out, size_t n) {
     size_t k = 0;
     while (isspace((unsigned char)*in))
@@ -42,6 +42,11 @@ static void normalise(const char *in, char *out, size_t n) {
             in = strchr(in, ']');
             if (!in)
                 break;
+            continue;
+        }
+        if (!strncmp(in, "NAN(0x", 6) && strchr(in, ')')) {
+            k += (size_t)snprintf(out + k, n - k, "NAN");
+            in = strchr(in, ')');
             continue;
         }
         if (isspace((unsigned char)*in)) {
