@@ -54,7 +54,8 @@ void machine_fill_unwritten(const Run *run, void *memory, size_t bytes) {
     if (run->opt.unwritten == MACHINE_UNWRITTEN_OTHER)
         for (; filled + word <= bytes; filled += word)
             memcpy((uint8_t *)memory + filled, &other, word);
-    memset((uint8_t *)memory + filled, 0, bytes - filled);
+    if (filled < bytes) /* most blocks have no shared memory */
+        memset((uint8_t *)memory + filled, 0, bytes - filled);
 }
 
 static void warp_create(Run *r, Cta *c, uint32_t index) {
@@ -104,8 +105,9 @@ static Cta *cta_create(Run *run) {
 
 static void start_registers(const Run *run, Warp *warp) {
     bool other = run->opt.unwritten == MACHINE_UNWRITTEN_OTHER; /* then also those of code not bound yet */
-    machine_fill_unwritten(run, warp->rows,
-                           (size_t)(other || run->rows_used > 255 ? 255 : run->rows_used) * ROW_BYTES);
+    run->level->clear(warp, run->rows_used > ROW_RZ ? ROW_RZ : run->rows_used);
+    if (other)
+        machine_fill_unwritten(run, warp->rows, (size_t)ROW_RZ * ROW_BYTES);
     if (other || run->ur_used)
         machine_fill_unwritten(run, warp->rows + ROW_UR * ROW_BYTES, NUM_UR * ROW_BYTES);
     if (other)
@@ -113,29 +115,26 @@ static void start_registers(const Run *run, Warp *warp) {
     warp->p[REG_PT] = warp->p[PRED_UP + REG_UPT] = ~0u;
 }
 
-/* What other warps of its block may see before its first turn. */
-static void warp_wait_for_turn(const Run *run, Warp *warp, uint32_t threads) {
-    uint32_t here = threads - warp->index * 32;
-    warp->valid = here >= 32 ? ~0u : (1u << here) - 1;
-    if (run->opt.replay && run->opt.replay->lanes & warp->valid)
-        warp->valid &= run->opt.replay->lanes;
-    warp->state = WARP_STARTS;
-    warp->cluster_pending = 0;
+/* A schedule that is replayed may be one of some lanes alone. */
+static uint32_t lanes_to_start(const Run *run, uint32_t lanes) {
+    uint32_t some = run->opt.replay ? run->opt.replay->lanes & lanes : 0;
+    return some ? some : lanes;
 }
 
-/* What is 0 in a warp that starts, in as many stores of the host as need be: of so few bytes a call takes
- * longer. It may go on into rpc. */
-static void clear_state(Warp *warp) {
-    typedef uint64_t Part __attribute__((vector_size(16), aligned(4), may_alias));
-    enum { STATE_BYTES = offsetof(Warp, rpc) - offsetof(Warp, yield) };
-    uint8_t *at = (uint8_t *)warp + offsetof(Warp, yield);
-    for (size_t i = 0; i < STATE_BYTES; i += sizeof(Part))
-        *(Part *)(void *)(at + i) = (Part){0};
+/* What other warps of its block may see before its first turn. */
+static void warps_wait_for_turn(const Run *run, Cta *cta, uint32_t threads) {
+    uint32_t full = lanes_to_start(run, ~0u);
+    for (Warp *warp = cta->warps, *end = warp + cta->nwarps; warp < end; warp++) {
+        warp->valid = full;
+        warp->state = WARP_STARTS;
+        warp->cluster_pending = 0;
+    }
+    if (threads % 32)
+        cta->warps[cta->nwarps - 1].valid = lanes_to_start(run, (1u << threads % 32) - 1);
 }
 
 /* Not before its first turn: what it needs is then near, in the host's caches. */
 static void warp_start(const Run *run, Warp *warp) {
-    clear_state(warp);
     start_registers(run, warp);
     if (warp->local_hi > warp->local_lo)
         machine_fill_unwritten(run, warp->local + (size_t)warp->local_lo * 32,
@@ -203,8 +202,7 @@ static void start_block(Grid *g, uint64_t n) {
         memset(cta->shared_written, 0, run->all_shared);
     if (cta->shared_written && run->lent_shared != ~0u)
         memset(cta->shared_written + run->lent_shared, 1, LENT_SHARED_BYTES);
-    for (uint32_t i = 0; i < cta->nwarps; i++)
-        warp_wait_for_turn(run, &cta->warps[i], threads);
+    warps_wait_for_turn(run, cta, threads);
     machine_grid_add(g, cta);
 }
 
@@ -266,12 +264,17 @@ static bool run_warp(Run *run, Warp *warp) {
     return status != RUN_TRAP;
 }
 
-static void wake(const Run *run, Warp *warp) {
-    if (warp->state == WARP_ASLEEP && run->ticks >= warp->deadline) {
+/* May a warp that is not ready issue? *alarm: not later than the deadline of one that sleeps on. */
+static bool becomes_ready(const Run *run, Warp *warp, uint64_t *alarm) {
+    if (warp->state == WARP_STARTS)
+        warp_start(run, warp);
+    else if (warp->state == WARP_ASLEEP && run->ticks >= warp->deadline) {
         warp->timer_on = false;
         warp->sleep = 0;
         warp->state = WARP_READY;
-    }
+    } else if (warp->state == WARP_ASLEEP && warp->deadline < *alarm)
+        *alarm = warp->deadline;
+    return warp->state == WARP_READY;
 }
 
 /* One turn of every resident warp. *ran: somebody issued; *alarm: first deadline of a sleeper. */
@@ -280,36 +283,32 @@ static bool turn(Grid *grid, bool *ran, uint64_t *alarm) {
     bool descending = run->opt.warp_order == MACHINE_WARPS_DESCENDING;
     *ran = false;
     *alarm = UINT64_MAX;
-    for (uint32_t s = 0; s < grid->n; s++)
-        for (uint32_t i = 0, n = grid->slots[s]->nwarps; i < n; i++) {
-            Warp *warp = &grid->slots[s]->warps[descending ? n - 1 - i : i];
+    for (uint32_t s = 0; s < grid->n; s++) {
+        const Cta *cta = grid->slots[s];
+        Warp *warp = cta->warps + (descending ? cta->nwarps - 1 : 0);
+        for (uint32_t left = cta->nwarps; left--; warp += descending ? -1 : 1) {
             if (run->ticks - grid->polled >= POLL_TICKS) {
                 grid->polled = run->ticks;
                 scope_poll();
             }
-            wake(run, warp);
-            if (warp->state == WARP_ASLEEP && warp->deadline < *alarm)
-                *alarm = warp->deadline;
-            if (warp->state == WARP_STARTS)
-                warp_start(run, warp);
-            if (warp->state != WARP_READY)
+            if (warp->state != WARP_READY && !becomes_ready(run, warp, alarm))
                 continue;
             *ran = true;
             if (grid->crew && run->budget + run->slept - run->ticks < run->opt.quantum)
                 machine_crew_extend_budget(grid->crew, run);
             if (!run_warp(run, warp))
                 return false;
-            bool spent = run->ticks >= run->budget + run->slept && warp->state != WARP_DONE;
-            if (spent && grid->crew) { /* the others may have some of it yet */
+            if (run->ticks < run->budget + run->slept || warp->state == WARP_DONE)
+                continue;
+            if (grid->crew) { /* the others may have some of it yet */
                 machine_crew_hand_over(grid->crew, grid);
                 return true;
             }
-            if (spent) {
-                machine_trap(warp, NULL, warp->active ? low_lane(warp->active) : 0, TRAP_BUDGET,
-                             "%llu warp instructions", (unsigned long long)run->opt.max_issues);
-                return false;
-            }
+            machine_trap(warp, NULL, warp->active ? low_lane(warp->active) : 0, TRAP_BUDGET,
+                         "%llu warp instructions", (unsigned long long)run->opt.max_issues);
+            return false;
         }
+    }
     return true;
 }
 

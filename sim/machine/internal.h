@@ -383,7 +383,8 @@ typedef struct { /* of a lane function (isa/lane/lane.h) */
 /* One host level: every data operation and the issue loop, compiled for it. */
 struct Level {
     const char *name;
-    BindFn *const *bind; /* by optype */
+    BindFn *const *bind;                    /* by optype */
+    void (*clear)(Warp *w, uint32_t nrows); /* what a warp starts with: its state and so many rows are 0 */
     int (*issue)(Warp *w);
     int (*issue_hot)(Warp *w);                        /* with what run->jit has compiled */
     int (*call)(Warp *w, uint32_t pc, uint32_t g);    /* one data instruction, not those behind it */

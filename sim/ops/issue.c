@@ -136,7 +136,7 @@ static int issue(Warp *warp) {
 
 /* The same with compiled regions. Heat is what a loop has executed, or begins to execute here: where it goes
  * back, where a warp goes on, and where compiled code ends. */
-static void heat_at(Warp *warp, uint32_t pc, unsigned kind, uint32_t insts) {
+static __attribute__((noinline)) void heat_at(Warp *warp, uint32_t pc, unsigned kind, uint32_t insts) {
     Jit *jit = warp->run->jit;
     JitSlot *slot = &jit->slots[pc];
     if (slot->code[kind] && !slot->copied[kind]) /* the best there is */
@@ -156,16 +156,15 @@ static void heat(Warp *warp, uint32_t insts) {
 }
 /* Where the warp is there is code of this kind: false, it has executed nothing. */
 static inline bool execute_code(Warp *warp, const JitSlot *slot, unsigned kind, int *status) {
-    Run *run = warp->run;
-    Jit *jit = run->jit;
+    int64_t quota = warp->run->quota;
     uint32_t pc = warp->pc;
-    int64_t quota = run->quota;
-    *status = slot->code[kind](warp, &jit->host);
+    *status = slot->code[kind](warp, &warp->run->jit->host);
     CLEAN_UPPER;
-    *jit->executed += (uint64_t)(quota - run->quota);
-    if (slot->copied[kind])
-        heat_at(warp, pc, kind, (uint32_t)(quota - run->quota));
-    return *status != RUN_OK || run->quota != quota;
+    quota -= warp->run->quota;
+    *warp->run->jit->executed += (uint64_t)quota;
+    if (__builtin_expect(slot->copied[kind], 0))
+        heat_at(warp, pc, kind, (uint32_t)quota);
+    return *status != RUN_OK || quota;
 }
 static __attribute__((noinline)) int issue_or_execute(Warp *warp) {
     Run *run = warp->run;
@@ -189,6 +188,11 @@ static __attribute__((noinline)) int issue_or_execute(Warp *warp) {
     }
     return status;
 }
+/* The code where the warp is goes on to somewhere else, or there is none yet. */
+static __attribute__((noinline)) int go_on_hot(Warp *warp, uint32_t insts) {
+    heat(warp, insts);
+    return issue_or_execute(warp);
+}
 /* Most warps of short kernels end in the code where they begin. */
 static int issue_hot(Warp *warp) {
     Run *run = warp->run;
@@ -197,10 +201,23 @@ static int issue_hot(Warp *warp) {
     unsigned kind = kind_now(warp);
     const JitSlot *slot = &run->jit->slots[pc < run->ncode ? pc : run->ncode];
     if (!slot->code[kind] || !run->prog[pc].bound)
-        heat(warp, 16);
-    else if (execute_code(warp, slot, kind, &status) && status == RUN_OK)
-        heat(warp, 8);
-    return status == RUN_OK ? issue_or_execute(warp) : status;
+        return go_on_hot(warp, 16);
+    if (!execute_code(warp, slot, kind, &status))
+        return issue_or_execute(warp);
+    return status == RUN_OK ? go_on_hot(warp, 8) : status;
+}
+
+/* From the row that reads as 0: a value that the compiler knew it would store by a call, or eight bytes at a
+ * time. It may go on into rpc. */
+static void clear_warp(Warp *warp, uint32_t nrows) {
+    typedef uint64_t Part __attribute__((vector_size(64), aligned(4), may_alias));
+    enum { STATE_BYTES = offsetof(Warp, rpc) - offsetof(Warp, yield) };
+    const Part zero = *(const Part *)(const void *)(warp->rows + ROW_RZ * ROW_BYTES);
+    uint8_t *state = (uint8_t *)&warp->yield, *rows = warp->rows;
+    for (size_t i = 0; i < STATE_BYTES; i += sizeof zero)
+        *(Part *)(void *)(state + i) = zero;
+    for (size_t i = 0; i < nrows * (size_t)ROW_BYTES; i += sizeof zero)
+        *(Part *)(void *)(rows + i) = zero;
 }
 
 static int call_data(Warp *warp, uint32_t pc, uint32_t g) {
@@ -251,6 +268,6 @@ static int block_word(Warp *warp, Dec *dec, UNUSED uint32_t g) {
 }
 
 extern const Level LV(level);
-const Level LV(level) = {TEXT(SIM_LEVEL), table,      issue,
-                         issue_hot,       call_data,  call_control,
-                         warp_row,        block_word, {LV(lanes_int), LV(lanes_float), LV(lanes_cvt)}};
+const Level LV(level) = {
+    TEXT(SIM_LEVEL), table,        clear_warp, issue,      issue_hot,
+    call_data,       call_control, warp_row,   block_word, {LV(lanes_int), LV(lanes_float), LV(lanes_cvt)}};
