@@ -2,7 +2,7 @@
  * changes; waits and stalls only ever grow, so it ends. What is in flight where a block starts is the union
  * over its predecessors, each with the smallest age. State:
  *   per register  which scoreboards a pending result, or a pending late read, hangs on
- *   a list        of coupled instructions issued less than LATENCY_WINDOW cycles ago
+ *   a list        of registers that coupled instructions accessed so lately that what comes may be too close
  * Calls and returns wait for everything; who hands over to other lanes, for uniform registers. In: physical
  * instructions in final order. Out: Inst.sched. SPDX-License-Identifier: MIT */
 #include "emit/emit.h"
@@ -27,6 +27,7 @@ typedef struct { /* one register access that a later instruction may come too cl
     uint32_t inst;
     uint16_t cell; /* FLIGHT_SB: the scoreboard */
     uint8_t kind, operand, part, age;
+    uint8_t lasts; /* nothing is too close at this age */
 } Flight;
 
 /* A cell of a state: masks of the scoreboards that a pending result and a late read hang on, and of the
@@ -46,7 +47,8 @@ typedef struct {
 typedef struct {   /* what the walk asks about an instruction again and again */
     CellRef *refs; /* reads, then writes */
     uint8_t nreads, nwrites, issue;
-    uint16_t queue; /* mask with one bit, or ISA_QUEUE_NONE's */
+    uint8_t reads_last; /* Flight.lasts */
+    uint16_t queue;     /* mask with one bit, or ISA_QUEUE_NONE's */
     bool guarded, late, reads_late, call, memory;
     /* All results must have come: a load under way would fill the cache that it empties; the other warps of
      * the group, which go on with it, take them for there. */
@@ -64,15 +66,21 @@ typedef struct { /* decisions for one instruction; all grow only */
     bool known;
 } Choice;
 
+typedef struct {         /* of a result, but worst of matrix products, whose modifiers and factors count */
+    uint8_t file, words; /* of the result, and of the first one */
+    uint8_t lasts;       /* latency_result_lasts, 0: not found */
+    uint8_t worst;       /* latency_worst + 1, 0: not asked for */
+} Distance;
+
 typedef struct {
     Function *f;
     const Target *t;
     Arena a;
-    MachInst *mach;                    /* by instruction */
-    Facts *facts;                      /* by instruction */
-    uint8_t worst[OT_COUNT][RF_COUNT]; /* of a result: worst_read + 1, 0 unknown */
-    Choice *choice;                    /* by instruction */
-    State *in, *out;                   /* by block */
+    MachInst *mach;                 /* by instruction */
+    Facts *facts;                   /* by instruction */
+    Distance distance[OT_COUNT][2]; /* that were asked for last: of the first result, of others */
+    Choice *choice;                 /* by instruction */
+    State *in, *out;                /* by block */
     State now;
     /* The cells of vector registers that no instruction names are left out. */
     unsigned ncells, first_p, first_ur;
@@ -110,11 +118,11 @@ static void add_flight(Controls *controls, State *state, unsigned from, Flight x
 static void grow_older(State *state, unsigned cycles) {
     unsigned n = 0, end = state->flight.n;
     Flight *flight = state->flight.at;
-    for (; n < end && flight[n].age + cycles < LATENCY_WINDOW; n++) /* mostly all stay where they are */
+    for (; n < end && flight[n].age + cycles < flight[n].lasts; n++)
         flight[n].age = (uint8_t)(flight[n].age + cycles);
     for (unsigned k = n; k < end; k++) {
         unsigned age = flight[k].age + cycles;
-        if (age >= LATENCY_WINDOW)
+        if (age >= flight[k].lasts)
             continue;
         flight[n] = flight[k];
         flight[n++].age = (uint8_t)age;
@@ -204,13 +212,23 @@ static unsigned waits_for(const Controls *controls, const State *state, const Fa
     return mask;
 }
 
+static Distance *distance_of(Controls *controls, uint32_t id, unsigned dst) {
+    const MachInst *inst = &controls->mach[id];
+    Distance *known = &controls->distance[inst->optype][dst > 0];
+    if (!known->lasts || known->file != inst->dst[dst].file || known->words != inst->dst[0].count)
+        *known = (Distance){.file = inst->dst[dst].file,
+                            .words = inst->dst[0].count,
+                            .lasts = (uint8_t)latency_result_lasts(controls->t, inst, dst)};
+    return known;
+}
+
 /* Whoever is on the other side of a call may use the register in the slowest way. */
 static unsigned worst_read(Controls *controls, const Flight *flight) {
-    const MachInst *mach_inst = &controls->mach[flight->inst];
-    uint8_t *known = &controls->worst[mach_inst->optype][mach_inst->dst[flight->operand].file % RF_COUNT];
-    if (!*known)
-        *known = (uint8_t)(latency_worst(controls->t, mach_inst, flight->operand) + 1);
-    return *known - 1u;
+    Distance *known = distance_of(controls, flight->inst, flight->operand);
+    if (!known->worst || known->lasts == LATENCY_WINDOW)
+        known->worst =
+            (uint8_t)(latency_worst(controls->t, &controls->mach[flight->inst], flight->operand) + 1);
+    return known->worst - 1u;
 }
 
 static void set_marks(Controls *controls, const Facts *facts) {
@@ -326,7 +344,8 @@ static void take_off(Controls *controls, State *state, uint32_t id, Choice *ch) 
     unsigned fresh = again ? 0 : n; /* where entries of this instruction can be */
     unsigned sb = ch->write_sb != NO_SB ? ch->write_sb : ch->read_sb;
     if (sb != NO_SB)
-        add_flight(controls, state, fresh, (Flight){id, (uint16_t)sb, FLIGHT_SB, 0, 0, 0});
+        add_flight(controls, state, fresh,
+                   (Flight){id, (uint16_t)sb, FLIGHT_SB, 0, 0, 0, LATENCY_SB_TO_WAIT});
     if (facts->memory && sb != NO_SB)
         state->vouches = (uint8_t)(sb == STORE_SB ? 0 : state->vouches | 1u << sb);
     for (unsigned k = 0; k < nw; k++) {
@@ -334,7 +353,8 @@ static void take_off(Controls *controls, State *state, uint32_t id, Choice *ch) 
             state->cells[writes[k].cell] |= 1u << ch->write_sb << CELL_WRITES | (uint32_t)facts->queue
                                                                                     << CELL_QUEUES;
         add_flight(controls, state, fresh,
-                   (Flight){id, writes[k].cell, FLIGHT_WRITE, writes[k].operand, writes[k].part, 0});
+                   (Flight){id, writes[k].cell, FLIGHT_WRITE, writes[k].operand, writes[k].part, 0,
+                            distance_of(controls, id, writes[k].operand)->lasts});
     }
     for (unsigned k = 0; k < nr; k++) {
         if (reads_late && sb != NO_SB &&
@@ -342,7 +362,8 @@ static void take_off(Controls *controls, State *state, uint32_t id, Choice *ch) 
             state->cells[reads[k].cell] |= 1u << sb << CELL_READS | (uint32_t)facts->queue << CELL_QUEUES;
         } else if (!late)
             add_flight(controls, state, fresh,
-                       (Flight){id, reads[k].cell, FLIGHT_READ, reads[k].operand, reads[k].part, 0});
+                       (Flight){id, reads[k].cell, FLIGHT_READ, reads[k].operand, reads[k].part, 0,
+                                facts->reads_last});
     }
 }
 
@@ -579,6 +600,7 @@ static void gather_facts(Controls *controls) {
                 .nreads = (uint8_t)nr,
                 .nwrites = (uint8_t)nw,
                 .issue = (uint8_t)latency_issue(controls->t, inst),
+                .reads_last = (uint8_t)latency_operands_last(inst),
                 .guarded = !op_is_always(inst->guard),
                 .late = latency_is_variable(controls->t, inst),
                 .reads_late = latency_reads_late(controls->t, inst),

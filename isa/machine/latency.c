@@ -514,6 +514,32 @@ unsigned latency_waw(const Target *t, const MachInst *first, unsigned dst, const
     return a == ISA_UNIT_HALF || a == ISA_UNIT_HALF_ALU ? 3 : 1;
 }
 
+unsigned latency_result_lasts(const Target *t, const MachInst *first, unsigned dst) {
+    enum { MOST_OVERWRITTEN = 9, MOST_BUT_R = 16 };
+    enum Latency family = family_of(t);
+    enum IsaUnit unit = latency_unit(first);
+    unsigned most = MOST_OVERWRITTEN;
+    if (unit == ISA_UNIT_MMA1 || unit == ISA_UNIT_MMA2 || unit == ISA_UNIT_DMMA)
+        return LATENCY_WINDOW;
+    if (latency_is_variable(t, first) && !is_also_fixed(unit))
+        return LATENCY_SB_TO_WAIT;
+    if (first->dst[dst].file != RF_R || is_uniform_class(unit))
+        return MOST_BUT_R;
+    for (unsigned row = 0; row < NROWS; row++)
+        for (unsigned half = 0; half < 2; half++) {
+            unsigned n = gpr(family, row, unit, first, half);
+            most = n > most ? n : most;
+        }
+    return most;
+}
+
+unsigned latency_operands_last(const MachInst *first) {
+    enum IsaUnit unit = latency_unit(first);
+    return unit == ISA_UNIT_MMA1 || unit == ISA_UNIT_MMA2 || unit == ISA_UNIT_DMMA ? 14
+           : is_uniform_class(unit)                                                ? 3
+                                                                                   : 2;
+}
+
 static const Pace *pace_of(const Target *t, const MachInst *i) {
     return &paces[family_of(t)][isa_traits(i->optype)->pace];
 }

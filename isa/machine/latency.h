@@ -59,6 +59,10 @@ unsigned latency_worst(const Target *target, const MachInst *writer, unsigned ds
 unsigned latency_war(const Target *target, const MachInst *first, unsigned src, const MachInst *second);
 /* Destination `dst` of `first` is overwritten by `second`. */
 unsigned latency_waw(const Target *target, const MachInst *first, unsigned dst, const MachInst *second);
+/* Bounds of distances to whatever comes later: from `dst`, read or overwritten, and from what `first` reads,
+ * overwritten. */
+unsigned latency_result_lasts(const Target *target, const MachInst *first, unsigned dst);
+unsigned latency_operands_last(const MachInst *first);
 /* Distance to the next instruction, whatever it is (1 for most), that our own code keeps. */
 unsigned latency_issue(const Target *target, const MachInst *i);
 /* The least such distance that ptxas keeps: what a checker may ask of other compilers' code. At most

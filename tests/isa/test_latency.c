@@ -51,6 +51,51 @@ static void test_worst(void **state) {
     assert_true(n > 500);
 }
 
+static void expect_lasts(const Target *t, const MachInst *first, unsigned dst, const MachInst *second) {
+    unsigned lasts = latency_result_lasts(t, first, dst), worst = latency_waw(t, first, dst, second);
+    for (unsigned src = 0; src <= second->nsrc; src++) {
+        unsigned n = latency_raw(t, first, dst, second, src < second->nsrc ? src : LATENCY_GUARD);
+        worst = n > worst ? n : worst;
+    }
+    if (worst > lasts)
+        fail_msg("%s: %s lasts %u cycles, %s needs %u", isa_target_name(t), isa_optype_name(first->optype),
+                 lasts, isa_optype_name(second->optype), worst);
+}
+
+static void expect_operands_last(const Target *t, MachInst first, const MachInst *second) {
+    for (unsigned src = 0; src <= first.nsrc; src++)
+        for (unsigned file = 0; file < RF_COUNT; file++) {
+            if (src < first.nsrc)
+                first.src[src].file = (uint8_t)file;
+            unsigned n = latency_war(t, &first, src < first.nsrc ? src : LATENCY_GUARD, second);
+            if (n > latency_operands_last(&first))
+                fail_msg("%s: operands of %s last %u cycles, %s needs %u", isa_target_name(t),
+                         isa_optype_name(first.optype), latency_operands_last(&first),
+                         isa_optype_name(second->optype), n);
+        }
+}
+
+/* The bounds of all distances, for two instructions of every two units that a target has, guarded or not. */
+static void test_lasts(void **state) {
+    (void)state;
+    for (unsigned k = 0; isa_targets[k]; k++) {
+        const Target *t = isa_targets[k];
+        for (unsigned one = 1; one < OT_COUNT; one++)
+            for (unsigned other = 1; isa_target_has(t, one) && other < OT_COUNT; other++) {
+                MachInst first = isa_inst(one), second = isa_inst(other);
+                if (!isa_target_has(t, other))
+                    continue;
+                second.guard = op_reg(RF_P, one % 2 ? 0 : REG_PT, 1);
+                first.src[0].count = (uint8_t)(1 + other % 4);
+                expect_operands_last(t, first, &second);
+                for (unsigned dst = 0; dst < isa_num_dst(one); dst++)
+                    for (unsigned file = 0; file < RF_COUNT; file++)
+                        if (writes_file(t, &first, dst, file))
+                            expect_lasts(t, &first, dst, &second);
+            }
+    }
+}
+
 /* Stall count 0 with YIELD: from sm_80 on what reads a product's result may come next, where ptxas's -O0 puts
  * it, and 61 cycles pass on an H200 whatever it is. Elsewhere and without YIELD it is no more than it says.
  */
@@ -147,8 +192,8 @@ static void test_uniform_distances(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_worst), cmocka_unit_test(test_overwritten),
-                                       cmocka_unit_test(test_zero_yields),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_worst), cmocka_unit_test(test_lasts),
+                                       cmocka_unit_test(test_overwritten), cmocka_unit_test(test_zero_yields),
                                        cmocka_unit_test(test_uniform_distances)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
