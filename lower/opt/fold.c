@@ -7,35 +7,19 @@
 #include "isa/machine/luts.h"
 #include "ir/cfg.h"
 #include "isa/lane/choose.h"
-#include "lower/opt/opt.h"
+#include "lower/opt/fold.h"
 #include "lower/passes.h"
 #include <string.h>
-
-typedef struct {
-    Function *f;
-    Arena a;
-    uint32_t *repl; /* [value] copies */
-    Operand *known; /* [value] what it always holds: OPK_IMM, OPK_CMEM, PT or !PT; OPK_NONE if not known */
-    uint32_t *zero; /* [value] bits that are always 0 */
-    bool changed;
-} Fold;
-
-static const Value *val(const Fold *fold, uint32_t v) { return &fold->f->values.at[v]; }
-
-static uint32_t same_as(const Fold *fold, uint32_t v) {
-    while (fold->repl[v])
-        v = fold->repl[v];
-    return v;
-}
 
 /* ---- copies ---- */
 
 static void copy(Fold *fold, uint32_t to, Operand src) {
     uint32_t from = opt_scalar(src);
-    if (!from || src.mods || val(fold, to)->fixed_reg >= 0)
+    if (!from || src.mods || opt_fold_value(fold, to)->fixed_reg >= 0)
         return;
-    from = same_as(fold, from);
-    if (from == to || val(fold, from)->fixed_reg >= 0 || val(fold, from)->file != val(fold, to)->file)
+    from = opt_fold_same_as(fold, from);
+    if (from == opt_fold_same_as(fold, to) || opt_fold_value(fold, from)->fixed_reg >= 0 ||
+        opt_fold_value(fold, from)->file != opt_fold_value(fold, to)->file)
         return;
     fold->repl[to] = from;
     fold->changed = true;
@@ -49,7 +33,7 @@ static void trivial_phi(Fold *fold, const Inst *i) {
         uint32_t v = opt_scalar(o);
         if (!v || o.mods)
             return;
-        v = same_as(fold, v);
+        v = opt_fold_same_as(fold, v);
         if (v == to || v == one)
             continue;
         if (one)
@@ -62,138 +46,13 @@ static void trivial_phi(Fold *fold, const Inst *i) {
 
 /* ---- constants ---- */
 
-static bool known_bits(const Fold *fold, Operand o, uint32_t *bits) {
-    if (o.mods & ~(unsigned)OPM_NEG)
-        return false;
-    if (opt_scalar(o)) {
-        Operand k = fold->known[same_as(fold, o.value)];
-        if (k.kind != OPK_IMM)
-            return false;
-        *bits = k.value;
-    } else if (o.kind == OPK_IMM)
-        *bits = o.value;
-    else if (o.kind == OPK_NONE || (o.kind == OPK_REG && o.file == RF_R && o.value == REG_RZ))
-        *bits = 0;
-    else
-        return false;
-    if (o.mods & OPM_NEG)
-        *bits = 0 - *bits;
-    return true;
-}
-
 static bool no_dst(const Fold *fold, const Inst *i, unsigned n) {
     return n >= i->ndst || ir_dst(fold->f, i, n)->kind != OPK_VAL;
 }
 
-/* ---- bits that are always 0 ---- */
-
-static uint32_t zero_bits(const Fold *fold, Operand o) {
-    uint32_t bits;
-    if (known_bits(fold, o, &bits))
-        return ~bits;
-    return opt_scalar(o) && o.file == RF_R && !o.mods ? fold->zero[same_as(fold, o.value)] : 0;
-}
-
-/* Bits of the operands of LOP3 that may all be as bits 2, 1 and 0 of row k of its table say. */
-static uint32_t lop3_row(const Fold *fold, const Inst *i, unsigned k) {
-    uint32_t row = UINT32_MAX;
-    for (unsigned n = 0; n < 3; n++) {
-        Operand o = *ir_src(fold->f, i, LOP3_ra + n);
-        uint32_t bits;
-        bool known = known_bits(fold, o, &bits);
-        row &= k >> (2 - n) & 1 ? ~zero_bits(fold, o) : known ? ~bits : UINT32_MAX;
-    }
-    return row;
-}
-
-/* The operand that LOP3 gives unchanged, as the mask of what has no other bits; OPK_NONE if there is none. */
-static Operand lop3_same(const Fold *fold, const Inst *i) {
-    unsigned lut = MGET(LOP3, lut, i->mods);
-    for (unsigned n = 0; n < 3; n++) {
-        Operand o = *ir_src(fold->f, i, LOP3_ra + n);
-        uint32_t other = 0;
-        for (unsigned k = 0; k < 8; k++)
-            other |= (lut >> k & 1) != (k >> (2 - n) & 1) ? lop3_row(fold, i, k) : 0;
-        if (!other && opt_scalar(o) && !o.mods && o.file == RF_R)
-            return o;
-    }
-    return (Operand){0};
-}
-
-typedef struct { /* where a byte of a permutation's result comes from */
-    unsigned operand, byte;
-    uint32_t zero; /* its bits that are always 0 */
-} FromByte;
-
-/* False: the permutation is not of a number. */
-static bool permuted_byte(const Fold *fold, const Inst *i, unsigned n, FromByte *from) {
-    uint32_t selector;
-    if (MGET(PRMT, mode, i->mods) != PrmtMode_IDX ||
-        !known_bits(fold, *ir_src(fold->f, i, PRMT_rb), &selector))
-        return false;
-    unsigned nibble = selector >> 4 * n & 15;
-    from->operand = nibble & 4 ? PRMT_rc : PRMT_ra;
-    from->byte = nibble & 3;
-    from->zero = zero_bits(fold, *ir_src(fold->f, i, from->operand)) >> 8 * from->byte & 0xff;
-    if (nibble & 8) { /* its sign eight times */
-        from->zero = from->zero & 0x80 ? 0xff : 0;
-        from->byte = 4;
-    }
-    return true;
-}
-
-static uint32_t permuted_zeros(const Fold *fold, const Inst *i) {
-    uint32_t zero = 0;
-    FromByte from;
-    for (unsigned n = 0; n < 4; n++)
-        if (permuted_byte(fold, i, n, &from))
-            zero |= from.zero << 8 * n;
-    return zero;
-}
-
-/* The operand that a permutation gives unchanged: the extension of what has no sign is it itself. Only in the
- * operand's own block: of a register of 16 bits `heddle prove` knows the other half where it sees it made. */
-static Operand permuted_same(const Fold *fold, const Inst *i) {
-    for (unsigned k = PRMT_ra; k <= PRMT_rc; k += PRMT_rc - PRMT_ra) {
-        Operand o = *ir_src(fold->f, i, k);
-        unsigned n = 0;
-        FromByte from;
-        if (!opt_scalar(o) || val(fold, o.value)->block.i != val(fold, ir_dst(fold->f, i, 0)->value)->block.i)
-            continue;
-        while (n < 4 && permuted_byte(fold, i, n, &from) &&
-               ((from.operand == k && from.byte == n) ||
-                (from.zero == 0xff && (zero_bits(fold, o) >> 8 * n & 0xff) == 0xff)))
-            n++;
-        if (n == 4 && !o.mods && o.file == RF_R)
-            return o;
-    }
-    return (Operand){0};
-}
-
-/* Bits of the first result that are always 0. */
-static uint32_t zeros_of(const Fold *fold, const Inst *i) {
-    uint32_t zero = UINT32_MAX, shift;
-    switch (i->op) {
-    case OT_LOP3:
-        for (unsigned k = 0; k < 8; k++)
-            zero &= MGET(LOP3, lut, i->mods) >> k & 1 ? ~lop3_row(fold, i, k) : UINT32_MAX;
-        return zero;
-    case OT_PRMT: return permuted_zeros(fold, i);
-    case OT_SEL:
-        return zero_bits(fold, *ir_src(fold->f, i, SEL_ra)) & zero_bits(fold, *ir_src(fold->f, i, SEL_rb));
-    case OT_SHF: /* of one register, to the right */
-        if (MGET(SHF, dir, i->mods) != ShfDir_R || !MGET(SHF, hi, i->mods) ||
-            MGET(SHF, type, i->mods) != ShfType_U32 ||
-            !known_bits(fold, *ir_src(fold->f, i, SHF_rb), &shift) || shift > 31)
-            return 0;
-        return ~(~zero_bits(fold, *ir_src(fold->f, i, SHF_rc)) >> shift);
-    default: return isa_loaded_zeros(i->op, i->mods);
-    }
-}
-
 static void know(Fold *fold, Operand dst, Operand what) {
     uint32_t v = opt_scalar(dst);
-    if (!v || fold->known[v].kind != OPK_NONE || val(fold, v)->fixed_reg >= 0)
+    if (!v || fold->known[v].kind != OPK_NONE || opt_fold_value(fold, v)->fixed_reg >= 0)
         return;
     fold->known[v] = what;
     fold->changed = true;
@@ -203,7 +62,7 @@ static void know(Fold *fold, Operand dst, Operand what) {
 
 static bool known_predicate(const Fold *fold, Operand o, bool *is) {
     if (opt_scalar(o)) {
-        Operand k = fold->known[same_as(fold, o.value)];
+        Operand k = fold->known[opt_fold_same_as(fold, o.value)];
         k.mods ^= o.mods;
         o = k;
     }
@@ -223,10 +82,10 @@ static void learn_logic(Fold *fold, const Inst *i) {
             continue;
         if (!opt_scalar(o))
             return;
-        for (slot[s] = 0; slot[s] < n && var[slot[s]] != same_as(fold, o.value);)
+        for (slot[s] = 0; slot[s] < n && var[slot[s]] != opt_fold_same_as(fold, o.value);)
             slot[s]++;
         if (slot[s] == n)
-            var[n++] = same_as(fold, o.value);
+            var[n++] = opt_fold_same_as(fold, o.value);
         is[s] = o.mods & OPM_NOT;
     }
     unsigned alike[3] = {0};
@@ -300,7 +159,7 @@ static bool known_sources(const Fold *fold, const Inst *i, const MachInst *in, S
         }
         o.mods = 0;
         if (is == LANE_SRC_BARRIER || (is == LANE_SRC_NUMBER && o.kind != OPK_IMM) ||
-            !known_bits(fold, o, &out->bits[k]))
+            !opt_fold_known_bits(fold, o, &out->bits[k]))
             return false;
     }
     return true;
@@ -320,7 +179,8 @@ static bool computed(const Fold *fold, const Inst *i, LaneResult *result) {
         return false;
     for (unsigned k = 0; k < isa_num_src(i->op); k++) { /* most often there is one, and no more to ask */
         Operand o = *ir_src(fold->f, i, k);
-        if (o.kind == OPK_VAL && o.file == RF_R && fold->known[same_as(fold, opt_scalar(o))].kind != OPK_IMM)
+        if (o.kind == OPK_VAL && o.file == RF_R &&
+            fold->known[opt_fold_same_as(fold, opt_scalar(o))].kind != OPK_IMM)
             return false;
     }
     MachInst in = opt_mach(fold->f, i);
@@ -346,8 +206,9 @@ static void learn_extended(Fold *fold, const Inst *i) {
     bool is;
     Operand lower = *ir_src(fold->f, i, ISETP_pq), dst = *ir_dst(fold->f, i, ISETP_pu);
     if (MGET(ISETP, ex, i->mods) && cmp != ICmp_F && cmp != ICmp_T && opt_scalar(lower) && opt_scalar(dst) &&
-        MGET(ISETP, bop, i->mods) == BoolOp_AND && known_bits(fold, *ir_src(fold->f, i, ISETP_ra), &a) &&
-        known_bits(fold, *ir_src(fold->f, i, ISETP_rb), &b) && a == b &&
+        MGET(ISETP, bop, i->mods) == BoolOp_AND &&
+        opt_fold_known_bits(fold, *ir_src(fold->f, i, ISETP_ra), &a) &&
+        opt_fold_known_bits(fold, *ir_src(fold->f, i, ISETP_rb), &b) && a == b &&
         known_predicate(fold, *ir_src(fold->f, i, ISETP_pp), &is) && is)
         copy(fold, dst.value, lower);
 }
@@ -368,8 +229,8 @@ static void know_result(Fold *fold, const Inst *i, const LaneResult *result) {
 static bool is_addend(const Fold *fold, const Inst *i) {
     uint32_t a = 1, b = 1;
     return i->op == OT_IMAD && !MGET(IMAD, x, i->mods) &&
-           ((known_bits(fold, *ir_src(fold->f, i, IMAD_ra), &a) && !a) ||
-            (known_bits(fold, *ir_src(fold->f, i, IMAD_rb), &b) && !b));
+           ((opt_fold_known_bits(fold, *ir_src(fold->f, i, IMAD_ra), &a) && !a) ||
+            (opt_fold_known_bits(fold, *ir_src(fold->f, i, IMAD_rb), &b) && !b));
 }
 
 static void learn(Fold *fold, InstId id) {
@@ -393,8 +254,8 @@ static void learn(Fold *fold, InstId id) {
             know(fold, dst, o);
         else if (o.kind == OPK_REG && o.file == RF_R && o.value == REG_RZ)
             know(fold, dst, op_imm(0));
-        else if (opt_scalar(o) && !o.mods && fold->known[same_as(fold, o.value)].kind != OPK_NONE)
-            know(fold, dst, fold->known[same_as(fold, o.value)]);
+        else if (opt_scalar(o) && !o.mods && fold->known[opt_fold_same_as(fold, o.value)].kind != OPK_NONE)
+            know(fold, dst, fold->known[opt_fold_same_as(fold, o.value)]);
         else if (o.file == RF_R && opt_scalar(dst))
             copy(fold, dst.value, o);
     } else if (i->op == OT_PLOP3 && no_dst(fold, i, PLOP3_pv))
@@ -407,12 +268,12 @@ static void learn(Fold *fold, InstId id) {
         learn_extended(fold, i);
     else if (opt_scalar(dst) && dst.file == RF_R) {
         if (i->op == OT_LOP3 && !MGET(LOP3, pand, i->mods))
-            copy(fold, dst.value, lop3_same(fold, i));
+            copy(fold, dst.value, opt_fold_lop3_same(fold, i));
         if (i->op == OT_PRMT)
-            copy(fold, dst.value, permuted_same(fold, i));
+            copy(fold, dst.value, opt_fold_permuted_same(fold, i));
         if (is_addend(fold, i))
             copy(fold, dst.value, *ir_src(fold->f, i, IMAD_rc));
-        fold->zero[dst.value] = zeros_of(fold, i);
+        fold->zero[dst.value] = opt_fold_zeros_of(fold, i);
         if (fold->zero[dst.value] == UINT32_MAX)
             know(fold, dst, op_imm(0));
     }
@@ -479,7 +340,7 @@ static bool is_jump(unsigned op) { return isa_has_effect(op, ISA_EFFECT_BRANCH);
 
 /* The operand that says the same without the value; OPK_NONE if there is none. */
 static Operand as_constant(const Fold *fold, const Inst *i, Operand o) {
-    Operand k = fold->known[same_as(fold, o.value)];
+    Operand k = fold->known[opt_fold_same_as(fold, o.value)];
     if (o.file == RF_P || o.file == RF_UP) {
         if (k.kind == OPK_REG)
             k.mods ^= o.mods & OPM_NOT;
@@ -509,7 +370,7 @@ static Operand as_constant_words(const Fold *fold, const Inst *i, unsigned k, Op
     if (o.kind != OPK_VAL || (o.count != 2 && o.count != 4) || o.mods || o.file != RF_R || is_address(i, k))
         return w[0];
     for (unsigned c = 0; c < o.count; c++) {
-        w[c] = fold->known[same_as(fold, ir_operand_value(fold->f, o, c).i)];
+        w[c] = fold->known[opt_fold_same_as(fold, ir_operand_value(fold->f, o, c).i)];
         zero = zero && w[c].kind == OPK_IMM && !w[c].value;
     }
     if (zero || o.count > 2)
@@ -532,13 +393,14 @@ static void fold_operands(Fold *fold, InstId id) {
             continue;
         m = m.optype == OT_NONE ? opt_mach(fold->f, i) : m;
         unsigned regs = isa_src_regs(fold->f->module->target, &m, k);
-        if ((regs == o.count || (!regs && o.count == 1)) && !try_operand(fold, id, k, c) && o.file == RF_R)
-            try_swapped(fold, id, k, c);
+        bool fits = regs == o.count || (!regs && o.count == 1);
+        if (fits && !try_operand(fold, id, k, c) && o.file == RF_R && try_swapped(fold, id, k, c))
+            k--; /* there is another one here now */
     }
     /* an EXIT in the middle of a block keeps its guard */
     if (i->op != OT_EXIT && opt_scalar(i->guard) &&
-        fold->known[same_as(fold, i->guard.value)].kind == OPK_REG) {
-        Operand g = fold->known[same_as(fold, i->guard.value)];
+        fold->known[opt_fold_same_as(fold, i->guard.value)].kind == OPK_REG) {
+        Operand g = fold->known[opt_fold_same_as(fold, i->guard.value)];
         g.mods ^= i->guard.mods & OPM_NOT;
         if (!(i->flags & IF_TIED) && (i->op == OT_BRA || op_is_always(g))) {
             i->guard =
@@ -555,7 +417,7 @@ static void fold_members(Fold *fold, InstId id) {
     unsigned own = ir_is_pseudo(i->op) ? 0 : isa_num_src(i->op);
     if (!(i->flags & IF_SYNC) || i->nsrc <= own || !opt_scalar(*ir_src(fold->f, i, own)))
         return;
-    Operand mask = fold->known[same_as(fold, ir_src(fold->f, i, own)->value)];
+    Operand mask = fold->known[opt_fold_same_as(fold, ir_src(fold->f, i, own)->value)];
     if (mask.kind == OPK_IMM) {
         *ir_src(fold->f, i, own) = mask;
         fold->changed = true;
@@ -568,7 +430,7 @@ static void fold_mov(Fold *fold, InstId id) {
     Operand o = i->op == OT_MOV ? *ir_src(fold->f, i, 0) : (Operand){0};
     if (!opt_scalar(o) || o.mods || o.file != RF_R)
         return;
-    Operand k = fold->known[same_as(fold, o.value)];
+    Operand k = fold->known[opt_fold_same_as(fold, o.value)];
     if (k.kind != OPK_NONE)
         try_operand(fold, id, 0, k);
 }
@@ -579,7 +441,7 @@ static void fold_result(Fold *fold, BlockId b, unsigned at) {
     Inst *i = ir_inst(fold->f, id);
     LaneResult result;
     Operand dst = i->ndst ? *ir_dst(fold->f, i, 0) : (Operand){0};
-    if (i->op == OT_MOV || !opt_scalar(dst) || dst.file != RF_R || val(fold, dst.value)->fixed_reg >= 0 ||
+    if (i->op == OT_MOV || !opt_scalar(dst) || dst.file != RF_R || fold->known[dst.value].kind != OPK_IMM ||
         !computed(fold, i, &result) || !result.has_value)
         return;
     for (unsigned k = 1; k < i->ndst; k++)
@@ -595,7 +457,7 @@ static void fold_result(Fold *fold, BlockId b, unsigned at) {
 
 /* The instruction that defines a scalar value, if it is op and unguarded. */
 static const Inst *defined_by(const Fold *fold, uint32_t v, unsigned op) {
-    InstId d = val(fold, v)->def;
+    InstId d = opt_fold_value(fold, v)->def;
     const Inst *i = d.i ? ir_inst(fold->f, d) : NULL;
     return i && i->op == op && op_is_always(i->guard) ? i : NULL;
 }
@@ -605,15 +467,16 @@ static void fold_mask(Fold *fold, InstId id) {
     Inst *i = ir_inst(fold->f, id);
     uint32_t keeps, inner_keeps;
     if (i->op != OT_LOP3 || MGET(LOP3, lut, i->mods) != LUT_AND || MGET(LOP3, pand, i->mods) ||
-        !known_bits(fold, *ir_src(fold->f, i, LOP3_rb), &keeps))
+        !opt_fold_known_bits(fold, *ir_src(fold->f, i, LOP3_rb), &keeps))
         return;
     Operand o = *ir_src(fold->f, i, LOP3_ra);
-    const Inst *inner = opt_scalar(o) && !o.mods ? defined_by(fold, same_as(fold, o.value), OT_LOP3) : NULL;
+    const Inst *inner =
+        opt_scalar(o) && !o.mods ? defined_by(fold, opt_fold_same_as(fold, o.value), OT_LOP3) : NULL;
     if (!inner || MGET(LOP3, lut, inner->mods) != LUT_AND || MGET(LOP3, pand, inner->mods) ||
-        !known_bits(fold, *ir_src(fold->f, inner, LOP3_rb), &inner_keeps) || (keeps & ~inner_keeps))
+        !opt_fold_known_bits(fold, *ir_src(fold->f, inner, LOP3_rb), &inner_keeps) || (keeps & ~inner_keeps))
         return;
     Operand x = *ir_src(fold->f, inner, LOP3_ra);
-    if (opt_scalar(x) && !x.mods && x.file == RF_R && val(fold, x.value)->fixed_reg < 0)
+    if (opt_scalar(x) && !x.mods && x.file == RF_R && opt_fold_value(fold, x.value)->fixed_reg < 0)
         try_operand(fold, id, LOP3_ra, x);
 }
 
@@ -631,7 +494,7 @@ static bool plain_number(const Fold *fold, const Inst *i, Operand *x) {
         x->file != RF_R || x->count != (single ? 1 : 2))
         return false;
     for (unsigned c = 0; c < x->count; c++)
-        if (val(fold, ir_operand_value(fold->f, *x, c).i)->fixed_reg >= 0)
+        if (opt_fold_value(fold, ir_operand_value(fold->f, *x, c).i)->fixed_reg >= 0)
             return false;
     return true;
 }
@@ -640,7 +503,7 @@ static bool plain_number(const Fold *fold, const Inst *i, Operand *x) {
 static const Inst *maker(const Fold *fold, Operand o) {
     if (o.kind != OPK_VAL || o.file != RF_R || o.count > 2)
         return NULL;
-    InstId def = val(fold, ir_operand_value(fold->f, o, 0).i)->def;
+    InstId def = opt_fold_value(fold, ir_operand_value(fold->f, o, 0).i)->def;
     const Inst *i = def.i ? ir_inst(fold->f, def) : NULL;
     Operand dst = i && i->ndst ? *ir_dst(fold->f, i, 0) : (Operand){0};
     if (dst.kind != OPK_VAL || dst.count != o.count)
@@ -678,7 +541,7 @@ static bool value_plus(const Fold *fold, const Inst *add, Operand *base, uint32_
     for (unsigned k = 0; k < 3; k++) {
         Operand o = *ir_src(fold->f, add, k);
         uint32_t c;
-        if (known_bits(fold, o, &c))
+        if (opt_fold_known_bits(fold, o, &c))
             *offset += c;
         else if (found || o.mods || !(opt_scalar(o) && o.file == RF_R))
             return false;
@@ -692,14 +555,14 @@ static bool uses_carry_of(const Fold *fold, const Inst *hi, const Inst *lo) {
     Operand pu = *ir_dst(fold->f, lo, IADD3_pu), pp = *ir_src(fold->f, hi, IADD3_pp),
             pq = *ir_src(fold->f, hi, IADD3_pq);
     bool pq_false = pq.kind == OPK_REG && pq.value == REG_PT && (pq.mods & OPM_NOT);
-    return opt_scalar(pu) && opt_scalar(pp) && same_as(fold, pp.value) == pu.value && !pp.mods && pq_false &&
-           no_dst(fold, lo, IADD3_pv);
+    return opt_scalar(pu) && opt_scalar(pp) && opt_fold_same_as(fold, pp.value) == pu.value && !pp.mods &&
+           pq_false && no_dst(fold, lo, IADD3_pv);
 }
 
 /* [lo hi] = [x y] + constant, as IADD3 with carry and IADD3.X: exact in 64 bits, as is the address sum. */
 static bool pair_plus(const Fold *fold, Operand pair, ValId base[2], int64_t *offset) {
-    const Inst *lo = defined_by(fold, same_as(fold, ir_operand_value(fold->f, pair, 0).i), OT_IADD3);
-    const Inst *hi = defined_by(fold, same_as(fold, ir_operand_value(fold->f, pair, 1).i), OT_IADD3);
+    const Inst *lo = defined_by(fold, opt_fold_same_as(fold, ir_operand_value(fold->f, pair, 0).i), OT_IADD3);
+    const Inst *hi = defined_by(fold, opt_fold_same_as(fold, ir_operand_value(fold->f, pair, 1).i), OT_IADD3);
     Operand b0, b1;
     uint32_t k0, k1;
     if (!lo || !hi || lo->mods || hi->mods != MSET(IADD3, x, 1) || !uses_carry_of(fold, hi, lo))
@@ -712,12 +575,12 @@ static bool pair_plus(const Fold *fold, Operand pair, ValId base[2], int64_t *of
     uint32_t one_lo = 0;
     for (unsigned k = 0; k < 3; k++) { /* two constants could carry twice */
         uint32_t c;
-        one_lo += known_bits(fold, *ir_src(fold->f, lo, k), &c) && c != 0;
+        one_lo += opt_fold_known_bits(fold, *ir_src(fold->f, lo, k), &c) && c != 0;
     }
     if (one_lo > 1)
         return false;
-    base[0].i = same_as(fold, b0.value);
-    base[1].i = same_as(fold, b1.value);
+    base[0].i = opt_fold_same_as(fold, b0.value);
+    base[1].i = opt_fold_same_as(fold, b1.value);
     *offset = (int64_t)((uint64_t)k1 << 32 | k0);
     return true;
 }
@@ -740,7 +603,7 @@ static void fold_address(Fold *fold, InstId id) {
     if (ra.kind != OPK_VAL || ra.count != 2 || (off.kind != OPK_IMM && off.kind != OPK_NONE) ||
         !pair_plus(fold, ra, base, &add))
         return;
-    if (val(fold, base[0].i)->fixed_reg >= 0 || val(fold, base[1].i)->fixed_reg >= 0)
+    if (opt_fold_value(fold, base[0].i)->fixed_reg >= 0 || opt_fold_value(fold, base[1].i)->fixed_reg >= 0)
         return;
     int64_t sum = add + (off.kind == OPK_IMM ? (int32_t)off.value : 0);
     if (sum < -(1 << 23) || sum >= 1 << 23)
@@ -764,37 +627,45 @@ static void each_block(Fold *fold, const GraphOrder *graph_order, void (*visit)(
 
 static void visit_learn(Fold *fold, BlockId b, unsigned p) { learn(fold, ir_block(fold->f, b)->insts.at[p]); }
 
+static void visit_phi(Fold *fold, BlockId b, unsigned p) {
+    const Inst *i = ir_inst(fold->f, ir_block(fold->f, b)->insts.at[p]);
+    if (i->op == IR_PHI)
+        trivial_phi(fold, i);
+}
+
+/* What makes its operands has been visited before; of phis nothing is asked here. */
 static void visit_change(Fold *fold, BlockId b, unsigned p) {
-    fold_result(fold, b, p);
-    InstId id = ir_block(fold->f, b)->insts.at[p];
-    fold_operands(fold, id);
-    fold_members(fold, id);
-    fold_combination(fold, ir_inst(fold->f, id));
-    fold_mov(fold, id);
-    fold_mask(fold, id);
-    fold_signs(fold, id);
-    fold_address(fold, id);
+    for (unsigned round = 0; round < 8 && (round == 0 || fold->changed); round++) {
+        fold->changed = false;
+        fold_result(fold, b, p);
+        InstId id = ir_block(fold->f, b)->insts.at[p];
+        fold_operands(fold, id);
+        fold_members(fold, id);
+        fold_combination(fold, ir_inst(fold->f, id));
+        fold_mov(fold, id);
+        fold_mask(fold, id);
+        fold_signs(fold, id);
+        fold_address(fold, id);
+    }
 }
 
 bool pass_fold(Function *f, Diags *d) {
     (void)d;
     if (f->blocks.n <= 1)
         return true;
-    for (unsigned round = 0; round < 8; round++) {
-        Fold s = {.f = f};
-        Graph g = cfg_graph(&s.a, f);
-        GraphOrder o = graph_order(&s.a, &g, f->entry.i);
-        s.repl = ARENA_ARRAY(&s.a, uint32_t, f->values.n);
-        s.known = ARENA_ARRAY(&s.a, Operand, f->values.n);
-        s.zero = ARENA_ARRAY(&s.a, uint32_t, f->values.n);
+    Fold s = {.f = f};
+    Graph g = cfg_graph(&s.a, f);
+    GraphOrder o = graph_order(&s.a, &g, f->entry.i);
+    s.repl = ARENA_ARRAY(&s.a, uint32_t, f->values.n);
+    s.known = ARENA_ARRAY(&s.a, Operand, f->values.n);
+    s.zero = ARENA_ARRAY(&s.a, uint32_t, f->values.n);
+    for (unsigned round = 0; round < 8 && (round == 0 || s.changed); round++) {
         each_block(&s, &o, visit_learn);
-        opt_rename(f, s.repl);
-        s.changed = false;
-        each_block(&s, &o, visit_change);
-        bool changed = s.changed;
-        arena_free(&s.a);
-        if (!changed)
-            break;
+        s.changed = false; /* of what comes round a loop more is known now */
+        each_block(&s, &o, visit_phi);
     }
+    opt_rename(f, s.repl);
+    each_block(&s, &o, visit_change);
+    arena_free(&s.a);
     return true;
 }
