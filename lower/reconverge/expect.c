@@ -607,15 +607,18 @@ static void find_positions(Expect *expect, Arena *a) {
             (Place){.kind = PLACE_EDGE, .cost = expect->edge_cost[edge], .to = to};
         expect->bare_to[edge] = !to ? NOWHERE : expect->edge_cost[edge] ? graph->n + edge : to;
     }
-    for (uint32_t b = 0; b < graph->n; b++)
+    for (uint32_t b = 0; b < graph->n; b++) {
+        bool gathers = begins_gathered(expect->reconv, b);
         expect->bare[b] = (Place){.kind = expect->ends_way[b]       ? PLACE_ENDS
                                           : slots_of(graph, b) == 1 ? PLACE_GOES_ON
                                                                     : PLACE_BRANCHES,
                                   .cost = expect->cost[b],
                                   .forks = slots_of(graph, b) == 2,
-                                  .gathers = begins_gathered(expect->reconv, b),
+                                  .gathers = gathers,
+                                  .plain = !gathers,
                                   .slot = expect->first[b],
                                   .to = graph->succ_at[b]};
+    }
 }
 
 /* Loops as they were before headers were parted: lanes go the same ways, whatever joins they are offered. */

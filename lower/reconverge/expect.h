@@ -36,9 +36,11 @@ typedef struct {
     uint32_t join; /* number in the set + 1 of the join that waits there */
     uint32_t
         list; /* head in `pool` + 1: of a block the joins whose BSSY stands there, of an edge their BREAKs */
-    uint8_t kind;  /* PlaceKind */
-    bool forks;    /* PLACE_BRANCHES: two slots */
-    bool gathers;  /* all lanes wait for each other, with a join or without: it begins with WARPSYNC */
+    uint8_t kind; /* PlaceKind */
+    bool forks;   /* PLACE_BRANCHES: two slots */
+    bool gathers; /* all lanes wait for each other, with a join or without: it begins with WARPSYNC */
+    bool plain; /* a block where lanes do nothing but run it: no part begins there, no join has to do with it
+                 */
     uint32_t slot; /* PLACE_BRANCHES: the one that follows in the text */
     uint32_t to;   /* PLACE_EDGE, PLACE_GOES_ON: the next position; PLACE_BRANCHES: the edge of slot 0 */
 } Place;

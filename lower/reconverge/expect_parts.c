@@ -96,8 +96,10 @@ void reconv_expect_parts(Expect *expect) {
     uint32_t n = reconv->g.n;
     find_blocks(expect);
     expect->part_at = ARENA_ARRAY(&reconv->a, uint32_t, n + reconv->g.succ_at[n]);
-    for (uint32_t k = 0; k < expect->nparts; k++)
+    for (uint32_t k = 0; k < expect->nparts; k++) {
         expect->part_at[expect->part_block[k]] = k + 1;
+        expect->bare[expect->part_block[k]].plain = false;
+    }
     expect->first_part = ARENA_ARRAY(&reconv->a, uint32_t, n);
     expect->last_part = ARENA_ARRAY(&reconv->a, uint32_t, n);
     find_parts_of_blocks(expect);

@@ -278,12 +278,34 @@ static bool comes_to_run(Warp *warp) {
     return !warp->to;
 }
 
+/* A lane that is alone goes on through blocks where joins do nothing. */
+static void run_alone(Warp *warp, uint64_t most, uint64_t limit) {
+    Expect *expect = warp->expect;
+    const Place *places = expect->places;
+    const uint32_t *to = expect->to, **next = &warp->next[__builtin_ctz(warp->active)];
+    uint32_t at = warp->current;
+    while (at != NOWHERE && places[at].plain && expect->steps < most && warp->issues <= limit) {
+        const Place *place = &places[at];
+        expect->steps++;
+        warp->issues += place->cost;
+        expect->issued[at]++;
+        at = place->kind == PLACE_GOES_ON ? place->to : NOWHERE;
+        if (place->kind == PLACE_BRANCHES) {
+            uint32_t slot = *(*next)++;
+            at = slot == NOWHERE ? NOWHERE : to[place->to + slot];
+        }
+    }
+    go_to(warp, at);
+}
+
 /* To where another part begins, all lanes have ended, or the limit is passed; `behind`: the lanes are behind
  * the first block's BSYNC already. */
 static void run_places(Warp *warp, bool behind, uint64_t most, uint64_t limit) {
     const Expect *expect = warp->expect;
     while (!warp->to && warp->active && expect->steps < most && warp->issues <= limit) {
-        if (behind || comes_to_run(warp))
+        if (!behind && !(warp->active & (warp->active - 1)) && expect->places[warp->current].plain)
+            run_alone(warp, most, limit);
+        else if (behind || comes_to_run(warp))
             run_block(warp);
         behind = false;
     }
@@ -292,6 +314,7 @@ static void run_places(Warp *warp, bool behind, uint64_t most, uint64_t limit) {
 static void add_listed(Expect *expect, Place *place, uint32_t join) {
     VEC_ADD(&expect->reconv->a, &expect->pool, ((Listed){join, place->list}));
     place->list = expect->pool.n;
+    place->plain = false;
 }
 
 static void take_breaks(Expect *expect, const Join *join, uint32_t number) {
@@ -324,8 +347,11 @@ static void take_set(Expect *expect, const Join *const *joins, unsigned n) {
         expect->pending = ARENA_ARRAY(a, uint32_t, expect->most_joins);
         expect->members = expect->assigns ? ARENA_ARRAY(a, Members, expect->most_joins) : NULL;
     }
-    for (uint32_t k = 0; k < n; k++)
-        expect->places[joins[k]->block].join = k + 1;
+    for (uint32_t k = 0; k < n; k++) {
+        Place *place = &expect->places[joins[k]->block];
+        place->join = k + 1;
+        place->plain = false;
+    }
     for (uint32_t k = 0; k < n; k++) {
         for (unsigned p = 0; p < joins[k]->places.n; p++) {
             Place *place = &expect->places[joins[k]->places.at[p]];
