@@ -452,6 +452,18 @@ cat >before.ptx <<'END'
 }
 END
 want 4 "^k: undefined.*access outside of the parameters" validate before.ptx --launch auto
+# what is equal where little of the code was run says so
+{
+    printf '.version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 out, .param .u32 n)\n{\n'
+    printf ' .reg .b64 %%out; .reg .b32 %%n, %%x; .reg .pred %%p;\n ld.param.u64 %%out, [out]; ld.param.u32 %%n, [n]; mov.u32 %%x, 1;\n'
+    for k in 1 2 3 4 5 6 7 8 9 10; do
+        printf ' setp.le.u32 %%p, %%n, %s; @%%p bra DONE;\n ld.volatile.global.u32 %%x, [%%out]; add.u32 %%x, %%x, %s; st.volatile.global.u32 [%%out], %%x;\n' $k $k
+    done
+    printf 'DONE: st.global.u32 [%%out], %%x;\n ret;\n}\n'
+} >steps.ptx
+want 0 "equal: 1 launch.* [1-4] of 1[0-9] machine blocks$" validate steps.ptx --block 1 --arg out:o:u32[1]=zero --arg u32:1
+want 0 "equal: 1 launch.* \([0-9]*\) of \1 machine blocks$" validate steps.ptx --block 1 --arg out:o:u32[1]=zero --arg u32:99
+want 0 '"machine_blocks_executed":.*[1-4],' validate steps.ptx --block 1 --arg out:o:u32[1]=zero --arg u32:1 --json
 want 0 "equal: 1 launch" validate k.cubin --launch l2.json
 want 1 "wrong.cubin: it is machine code" validate k.ptx wrong.cubin --with-ptxas --ptxas /bin/true --launch auto
 mkdir -p many

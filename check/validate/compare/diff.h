@@ -45,6 +45,7 @@ typedef struct {
     uint32_t nlaunches;      /* executed, the differing one included */
     uint64_t compared_bytes; /* after the last launch */
     uint64_t ptx_insns, machine_issues, machine_lane_issues;
+    uint32_t blocks, blocks_executed; /* basic blocks of the machine code; 0: not counted */
     /* a difference */
     uint32_t launch; /* index in the plan */
     SimTrap ptx_trap, machine_trap;

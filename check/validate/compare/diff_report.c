@@ -117,9 +117,12 @@ char *diff_report_text(const DiffReport *report, const Plan *p) {
                 report->nlaunches == 1 ? "" : "es", (unsigned long long)report->compared_bytes,
                 (unsigned long long)report->ptx_insns);
         if (report->engine == DIFF_MACHINE)
-            fprintf(out, "%llu machine instructions\n", (unsigned long long)report->machine_issues);
+            fprintf(out, "%llu machine instructions", (unsigned long long)report->machine_issues);
         else
-            fprintf(out, "on a card\n");
+            fprintf(out, "on a card");
+        if (report->blocks)
+            fprintf(out, ", %u of %u machine blocks", report->blocks_executed, report->blocks);
+        fputc('\n', out);
         if (report->rounding_note[0])
             fprintf(out, "  %s\n", report->rounding_note);
         if (report->odd[0])
@@ -165,6 +168,10 @@ char *diff_report_json(const DiffReport *report, const Plan *p) {
     json_add_number(o, "ptx_thread_instructions", (double)report->ptx_insns);
     json_add_number(o, "warp_instructions", (double)report->machine_issues);
     json_add_number(o, "thread_instructions", (double)report->machine_lane_issues);
+    if (report->blocks) {
+        json_add_number(o, "machine_blocks", report->blocks);
+        json_add_number(o, "machine_blocks_executed", report->blocks_executed);
+    }
     json_add_number(o, "failed_checks", report->failed_checks);
     if (report->rounding_note[0])
         json_add_text(o, "rounding", report->rounding_note);

@@ -237,7 +237,7 @@ static bool leaves_open(Judge *judge, const PlanLaunch *launch, const char *what
     return found;
 }
 
-static bool plan_leaves_open(Plan *plan, const PtxModule *module, uint64_t budget) {
+bool judge_plan_leaves_open(Plan *plan, const PtxModule *module, uint64_t budget) {
     SimTrap open = {0};
     Diags quiet = {.sink = silent};
     SimMemory *memory = diff_first_memory(plan, module, &quiet);
@@ -745,47 +745,3 @@ void judgement_free(Judgement *judgement) {
 }
 
 /* ---- launches as given ---- */
-
-bool judge_compare(Plan *plan, const PtxModule *module, const Binary *binary, const JudgeOptions *opt,
-                   bool always, Comparison *comparison, Diags *diags) {
-    DiffOptions once = {.ptx = {.seed = opt->seed, .budget = opt->budget},
-                        .machine = opt->machine,
-                        .other = opt->other,
-                        .tolerance = opt->tolerance,
-                        .no_trace = opt->no_trace};
-    *comparison = (Comparison){.judged = always};
-    if (!always) {
-        DiffReport *report = &comparison->as.report;
-        if (!diff_validate(plan, module, binary, &once, report, diags))
-            return false;
-        comparison->verdict = diff_verdict(report);
-        bool stopped = report->ptx_trap.kind == TRAP_BUDGET ||
-                       (report->machine_trap.kind == TRAP_BUDGET && !report->other_moments);
-        comparison->judged = comparison->verdict == VERDICT_DIFFERS && !stopped &&
-                             (report->other_moments || auto_sees_order(module, NULL) ||
-                              auto_communicates(module) || plan_leaves_open(plan, module, once.ptx.budget));
-    }
-    if (!comparison->judged)
-        return true;
-    Judgement *judgement = &comparison->as.judgement;
-    bool good = judge_plan(plan, module, binary, opt, judgement, diags);
-    comparison->verdict = judgement->verdict;
-    if (!good)
-        judgement_free(judgement);
-    return good;
-}
-
-char *judge_compare_text(const Comparison *comparison, const Plan *plan, const char *kernels) {
-    return comparison->judged ? judgement_text(&comparison->as.judgement, kernels)
-                              : diff_report_text(&comparison->as.report, plan);
-}
-
-char *judge_compare_json(const Comparison *comparison, const Plan *plan, const char *kernels) {
-    return comparison->judged ? judgement_json(&comparison->as.judgement, kernels)
-                              : diff_report_json(&comparison->as.report, plan);
-}
-
-void judge_compare_free(Comparison *comparison) {
-    if (comparison->judged)
-        judgement_free(&comparison->as.judgement);
-}

@@ -44,6 +44,8 @@ void judgement_free(Judgement *judgement);
  * (reported). */
 bool judge_plan(Plan *plan, const PtxModule *module, const Binary *binary, const JudgeOptions *opt,
                 Judgement *judgement, Diags *diags);
+/* Does any of its launches read what was never written, or compute what PTX says no result of? */
+bool judge_plan_leaves_open(Plan *plan, const PtxModule *module, uint64_t budget);
 /* A kernel under inferred launches; every failure is a verdict. The launches stay in `a` until
  * auto_launch_free, and j refers to them. They are inferred if `a` is empty, else they are what it has: of
  * the same kernel, for another binary. */
