@@ -452,6 +452,28 @@ cat >before.ptx <<'END'
 }
 END
 want 4 "^k: undefined.*access outside of the parameters" validate before.ptx --launch auto
+# without a map: a wrong sum whose right value is that of another register
+cat >held.ptx <<'END'
+.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 out, .param .u64 in, .param .u32 n)
+{
+ .reg .b64 %out, %in; .reg .b32 %x, %n;
+ ld.param.u64 %out, [out]; ld.param.u64 %in, [in]; ld.param.u32 %n, [n];
+ ld.global.u32 %x, [%in];
+ add.u32 %x, %x, 7;
+ st.global.u32 [%out], %x;
+ add.u32 %n, %n, 1;
+ st.global.u32 [%out+4], %n;
+ ret;
+}
+END
+want 0 "" compile --no-map --no-ptx -t sm_80 held.ptx -o held.cubin
+"$heddle" disasm --sections held.cubin | sed 's/0x7, RZ/0x6, RZ/' >held.sass
+want 0 "" asm held.sass -o held.wrong.cubin
+want 4 "machine  R[0-9]* = 0x7, by k pc .*IADD3 .*0x6" validate held.ptx held.wrong.cubin --block 1 --arg out:o:u32[2]=zero --arg buf:u32[1]=ones --arg u32:7
+grep -q "first difference: line 9: add.u32" out || { echo "FAIL: the sum is not named"; cat out; failed=1; }
 # what is equal where little of the code was run says so
 {
     printf '.version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 out, .param .u32 n)\n{\n'

@@ -6,7 +6,11 @@
  * Between the instruction that last gave one of these operands and the store lies the error: the first
  * instruction that reads the operand and writes a value that no PTX register held is named. Compilers fuse
  * and reorder, so statements whose results are fused away lie in between as well, but what follows them
- * agrees again. SPDX-License-Identifier: MIT */
+ * agrees again.
+ *
+ * Small numbers are held by some register anyway. Where that hides the error, the way goes back from the
+ * store on both sides at once, as long as one operand of each has no equal on the other.
+ * SPDX-License-Identifier: MIT */
 #include "check/validate/compare/lane_internal.h"
 #include <stdlib.h>
 #include <string.h>
@@ -235,6 +239,135 @@ static void describe(Search *search, uint32_t step, LaneDiff *diff) {
     }
 }
 
+/* ---- from the store back, both sides at once ---- */
+
+enum { MOST_READ = 16 };
+typedef struct { /* registers that an instruction reads, with their values then */
+    uint32_t writer[MOST_READ], value[MOST_READ]; /* machine step that wrote it */
+    unsigned result[MOST_READ], n;                /* which of its values */
+} Read;
+
+static void add_read(const LaneTrace *trace, uint32_t step, unsigned file, unsigned reg, Read *read) {
+    for (uint32_t i = step; i-- > 0;)
+        for (unsigned k = 0; k < trace->machine.at[i].n; k++)
+            if (trace->machine.at[i].file[k] == file && trace->machine.at[i].reg[k] == reg) {
+                if (read->n == MOST_READ)
+                    return;
+                read->writer[read->n] = i;
+                read->result[read->n] = k;
+                read->value[read->n++] = trace->machine.at[i].value[k];
+                return;
+            }
+}
+
+/* Of vector and uniform registers; of a store only that of the last operand which goes to the address, for
+ * what it stores is aligned. */
+static Read registers_read(const LaneTrace *trace, uint32_t step, bool store) {
+    const Target *target = trace->question->b->target;
+    MachInst in;
+    char error[ISA_ERROR_BYTES];
+    Read read = {.n = 0};
+    if (!isa_decode(target, trace->question->b->code[trace->machine.at[step].index], &in, error))
+        return read;
+    bool done = false;
+    for (unsigned i = in.nsrc; i-- > 0 && !(store && done);) {
+        unsigned file = in.src[i].file, regs = isa_src_regs(target, &in, i);
+        if (in.src[i].kind != OPK_REG || (file != RF_R && file != RF_UR))
+            continue;
+        regs = regs ? regs : 1;
+        unsigned first = store ? (unsigned)(trace->question->address / 4 % regs) : 0;
+        for (unsigned k = first; k < (store ? first + 1 : regs); k++)
+            add_read(trace, step, file, in.src[i].value + k, &read);
+        done = file == RF_R;
+    }
+    return read;
+}
+
+static bool reads_value(const Read *read, uint32_t value) {
+    for (unsigned k = 0; k < read->n; k++)
+        if (read->value[k] == value)
+            return true;
+    return false;
+}
+
+static bool is_narrow(const Search *search, uint32_t step) {
+    const LanePtx *at = &search->trace->ptx.at[step];
+    return !at->n ||
+           lane_component_mask(&search->trace->question->m->funcs[at->func], at->reg[0], 0) != UINT32_MAX;
+}
+
+static bool gave(const Search *search, const uint32_t sources[MOST_SOURCES], uint32_t value) {
+    for (unsigned k = 0; k < MOST_SOURCES && sources[k]; k++) {
+        const LanePtx *at = &search->trace->ptx.at[sources[k] - 1];
+        for (unsigned r = 0; r < at->n; r++)
+            if ((uint32_t)at->value[r] == value || (uint32_t)(at->value[r] >> 32) == value)
+                return true;
+    }
+    return false;
+}
+
+/* The statements that gave what the step stores: those of its sources that are no address. */
+static void stored_sources(const Search *search, uint32_t step, uint32_t out[MOST_SOURCES]) {
+    const PtxInsn *in = insn_of(search, step);
+    unsigned address =
+        in->noperands > in->ndst && in->operands[in->ndst].kind == PO_ADDR && in->operands[in->ndst].reg;
+    for (unsigned k = 0; k < MOST_SOURCES; k++)
+        out[k] = k + address < MOST_SOURCES ? search->sources[step][k + address] : 0;
+}
+
+/* One statement and one instruction that gave what is not the same on both sides. */
+static bool one_each(const Search *search, const uint32_t sources[MOST_SOURCES], const Read *read,
+                     uint32_t *step, unsigned *at) {
+    unsigned nptx = 0, nmachine = 0;
+    for (unsigned k = 0; k < MOST_SOURCES && sources[k]; k++) {
+        const LanePtx *source = &search->trace->ptx.at[sources[k] - 1];
+        bool counted = nptx && *step == sources[k] - 1; /* it gave two of the operands */
+        if (!counted && !is_narrow(search, sources[k] - 1) && !reads_value(read, (uint32_t)source->value[0]))
+            *step = sources[k] - 1, nptx++;
+    }
+    for (unsigned k = 0; k < read->n; k++)
+        if (!gave(search, sources, read->value[k]))
+            *at = k, nmachine++;
+    return nptx == 1 && nmachine == 1;
+}
+
+/* Values that are common, as 0 and 1 are, are held by some register anyway. But what is stored differs, and
+ * so do what gave it on both sides, as far back as one operand of each has no equal on the other. */
+static uint32_t from_store(const Search *search, LaneDiff *diff) {
+    LaneTrace *trace = search->trace;
+    uint32_t sources[MOST_SOURCES], found = UINT32_MAX, machine = search->nmachine - 1, step = 0;
+    unsigned at = 0, result = 0;
+    const LanePtx *last = &trace->ptx.at[search->nptx - 1];
+    if (!trace->machine.at[machine].stores_there || !last->executed || !last->writes ||
+        trace->question->address - last->address >= last->access_bytes)
+        return UINT32_MAX;
+    stored_sources(search, search->nptx - 1, sources);
+    Read read = registers_read(trace, machine, true);
+    while (one_each(search, sources, &read, &step, &at)) {
+        found = step;
+        machine = read.writer[at];
+        result = read.result[at];
+        memcpy(sources, search->sources[step], sizeof sources);
+        read = registers_read(trace, machine, false);
+    }
+    if (found == UINT32_MAX)
+        return found;
+    const LanePtx *ptx = &trace->ptx.at[found];
+    const LaneMachine *wrong = &trace->machine.at[machine];
+    const PtxInsn *in = insn_of(search, found);
+    diff->statement = lane_statement_text(trace, in);
+    diff->line = ptx_line(trace->question->m, in);
+    diff->ptx_reg =
+        str_text(&trace->question->m->strings, trace->question->m->funcs[ptx->func].regs[ptx->reg[0]].name);
+    diff->ptx_value = ptx->value[0];
+    const BinFunc *func = lane_func_of(trace, wrong->index, &diff->pc_bytes);
+    diff->func = func ? func->name : "?";
+    diff->instruction = lane_instruction_text(trace, wrong->index);
+    diff->machine_reg = lane_reg_text(trace, wrong->file[result], wrong->reg[result]);
+    diff->machine_value = wrong->value[result];
+    return found;
+}
+
 uint32_t lane_values_part(LaneTrace *trace, uint32_t last_ptx, uint32_t last_machine, LaneDiff *diff) {
     Search search = {.trace = trace,
                      .nptx = last_ptx < trace->ptx.n ? last_ptx + 1 : trace->ptx.n,
@@ -250,5 +383,5 @@ uint32_t lane_values_part(LaneTrace *trace, uint32_t last_ptx, uint32_t last_mac
     step = other < step ? other : step;
     if (step != UINT32_MAX)
         describe(&search, step, diff);
-    return step;
+    return step != UINT32_MAX ? step : from_store(&search, diff);
 }
