@@ -60,14 +60,16 @@ static bool left_out(const Plan *plan, const SimAlloc *alloc) {
 
 enum { WORD_BYTES = 4 };
 
-static uint64_t words_of(const SimAlloc *alloc) { return (alloc->size_bytes + WORD_BYTES - 1) / WORD_BYTES; }
+static uint64_t buffer_words(const SimAlloc *alloc) {
+    return (alloc->size_bytes + WORD_BYTES - 1) / WORD_BYTES;
+}
 
 /* `open`: of all allocations, one behind the other, or NULL. */
 static uint64_t hash_memory(const Plan *p, const SimMemory *mem, const uint8_t *open) {
     uint64_t h = 0;
     for (uint32_t i = 0; i < mem->nallocs; i++) {
         const SimAlloc *alloc = &mem->allocs[i];
-        for (uint64_t at = 0; open && at < words_of(alloc); at++)
+        for (uint64_t at = 0; open && at < buffer_words(alloc); at++)
             if (open[at])
                 memset(alloc->data + at * WORD_BYTES, 0,
                        alloc->size_bytes - at * WORD_BYTES < WORD_BYTES
@@ -75,7 +77,7 @@ static uint64_t hash_memory(const Plan *p, const SimMemory *mem, const uint8_t *
                            : WORD_BYTES);
         if (!left_out(p, alloc))
             h = XXH3_64bits_withSeed(alloc->data, (size_t)alloc->size_bytes, h);
-        open = open ? open + words_of(alloc) : NULL;
+        open = open ? open + buffer_words(alloc) : NULL;
     }
     return h;
 }
@@ -90,7 +92,7 @@ static bool mark_open(const SimMemory *one, const SimMemory *other, uint8_t *ope
             return false;
         for (uint64_t at = 0; at < a->size_bytes; at++)
             open[at / WORD_BYTES] |= a->data[at] != b->data[at];
-        open += words_of(a);
+        open += buffer_words(a);
     }
     return true;
 }
@@ -276,7 +278,7 @@ static void find_open(Trial *trial, unsigned input, const SimMemory *ptx) {
     Plan *plan = trial->subject->inputs[input];
     uint64_t nwords = 0;
     for (uint32_t i = 0; i < ptx->nallocs; i++)
-        nwords += words_of(&ptx->allocs[i]);
+        nwords += buffer_words(&ptx->allocs[i]);
     uint8_t *open = calloc(nwords + 1, 1);
     if (!open)
         abort();
