@@ -54,6 +54,7 @@ static const Word queues[] = {
     {"QMMA", "products of 8-bit floats", 10, 0},
     {"TEX", "textures", 11, 0},
     {"S2UR", "special registers in uniform ones, from sm_90 on", 12, 0},
+    {"B2R", "what BAR.RED makes, from sm_90 on", 13, 0},
 };
 static const Word effects[] = {
     {"NONE", "nothing but its destinations", 0, 0},
