@@ -36,6 +36,13 @@ kernel stack '.param .u64 a, .param .u32 n' ".local .align 8 .b8 d[40]; ld.param
 mov.u64 %o, d; mov.u32 %x, %tid.x; mov.u32 %j, %ctaid.x; mov.u32 %y, %ntid.x; mad.lo.s32 %i, %j, %y, %x; st.local.u32 [%o+16], %i; ld.local.u32 %j, [d+16];
 ld.local.u32 %n, [%o+20]; setp.ge.s32 %p, %j, %n; @%p bra END; ld.local.u64 %a, [d+8]; mul.wide.u32 %o, %i, 4; add.s64 %a, %a, %o; st.local.u64 [d+24], %a;
 ld.local.u64 %a, [d+24]; $put" equal
+# the key that a word of memory leads to is found there, not by chance; so is the mark behind it, and the second word that leads on
+kernel tree '.param .u64 a, .param .u32 n' "$index ld.param.u64 %b, [a]; ld.global.u64 %o, [%b+696]; and.b64 %o, %o, -8;
+add.s64 %o, %b, %o; ld.global.u32 %k, [%o+16]; mad.lo.s32 %m, %n, 77, 123456; setp.ne.s32 %p, %k, %m; @%p bra END;
+ld.global.u32 %t, [%o+20]; shl.b32 %m, 1, 21; and.b32 %t, %t, %m; setp.eq.s32 %p, %t, 0; @%p bra END;
+ld.global.u64 %o, [%o+24]; setp.ne.s64 %p, %o, 987654321012; @%p bra END; $put" equal
+grep -q ',@[0-9]*:u64:value:987654321012' tree.json || fail "tree.json has no such word"
+"$heddle" validate tree.ptx --launch tree.json >tree.again || fail "tree.json: $(head -3 tree.again)"
 # nothing can be stored, whatever guards say
 kernel silent '.param .u32 n' ".shared .u32 s; mov.u32 %x, %tid.x; ld.param.u32 %n, [n]; setp.ge.u32 %p, %x, %n; @%p bra END; add.s32 %x, %x, %n;" \
     'equal.*nothing is stored'

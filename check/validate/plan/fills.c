@@ -10,6 +10,15 @@
 
 enum { MOST_KEPT_BYTES = 1 << 24 };
 
+/* "value:V": each element has these bits. */
+static bool parse_value(const char *init, uint64_t *value) {
+    char *end;
+    if (strncmp(init, "value:", 6) != 0)
+        return false;
+    *value = strtoull(init + 6, &end, 0);
+    return end > init + 6 && !*end;
+}
+
 /* "random:SEED", "random:SEED:LO:HI", "whole:SEED:LO:HI", "iota:START:STEP", or edges (edges.h). */
 typedef struct {
     uint64_t state;
@@ -86,6 +95,12 @@ static void fill_element(const Scalar *scalar, const char *init, uint64_t i, Ran
 
 static bool fill_all(const Scalar *scalar, const char *init, uint64_t count, uint8_t *out) {
     Random random = {0};
+    uint64_t bits;
+    if (parse_value(init, &bits)) {
+        for (uint64_t i = 0; i < count; i++)
+            memcpy(out + i * scalar->size_bytes, &bits, scalar->size_bytes);
+        return true;
+    }
     bool zero = strcmp(init, "zero") == 0 || strcmp(init, "zeros") == 0;
     bool known = zero || strcmp(init, "ones") == 0 || strcmp(init, "iota") == 0 ||
                  (strcmp(init, "nan") == 0 && scalar->kind == 'f');

@@ -19,6 +19,7 @@ typedef struct {
 
 void plan_fills_free(Fills *fills);
 /* `count` elements of `type` as `init` says, in `out`, which holds zeros. fills: NULL, or what is kept.
- *   returns false if `init` is none of zero, ones, iota, random, whole and edges (docs/launch-files.md) */
+ *   returns false if `init` is none of zero, ones, iota, value, random, whole and edges
+ * (docs/launch-files.md) */
 bool plan_fill(Fills *fills, const Scalar *type, const char *init, uint64_t count, uint8_t *out);
 #endif

@@ -284,7 +284,7 @@ static bool init_buffer(Plan *plan, const PlanBuffer *buffer, SimMemory *mem, Di
             plan, d, buffer,
             arena_printf(
                 &plan->arena,
-                "initial value '%s' is none of zero, ones, iota, iota:START:STEP, random:SEED, "
+                "initial value '%s' is none of zero, ones, iota, iota:START:STEP, value:V, random:SEED, "
                 "random:SEED:LO:HI, whole:SEED:LO:HI, edges:SEED:MEMBER:ONE_IN, pointers:NAME:STRIDE, "
                 "records:BYTES,OFFSET:TYPE:INIT,..., @FILE, V,V,...",
                 buffer->init));

@@ -15,7 +15,7 @@ typedef struct {
     const char *name;
     const Scalar *type;
     uint64_t count;
-    const char *init;     /* "zero", "ones", "iota", "nan", "random:SEED", "random:SEED:LO:HI",
+    const char *init;     /* "zero", "ones", "iota", "nan", "value:V", "random:SEED", "random:SEED:LO:HI",
                              "edges:SEED:MEMBER:ONE_IN", "pointers:NAME:STRIDE",
                              "records:BYTES,OFFSET:TYPE:INIT,...",
                              "@file", or NULL where `bytes` is set */

@@ -52,16 +52,16 @@ static bool put_values(Plan *plan, const PlanBuffer *buffer, const Scalar *type,
     return good;
 }
 
-/* One "OFFSET:TYPE:INIT"; with "*" for OFFSET all bytes. */
+/* One "OFFSET:TYPE:INIT"; with "*" for OFFSET all bytes, with "@OFFSET" one place of the buffer. */
 static bool put_field(Plan *plan, const PlanBuffer *buffer, uint64_t record_bytes, const char *text,
                       SimMemory *mem, Diags *d) {
     uint64_t size = buffer->count * buffer->type->size_bytes;
-    char *end = (char *)(uintptr_t)text;
-    Places places = {.offset = *text == '*' ? 0 : strtoull(text, &end, 0), .spacing_bytes = record_bytes};
-    end += *text == '*';
+    bool all = *text == '*', once = *text == '@';
+    char *end = (char *)(uintptr_t)text + (all || once);
+    Places places = {.offset = all ? 0 : strtoull(end, &end, 0), .spacing_bytes = once ? size : record_bytes};
     const char *colon = *end == ':' && end > text ? strchr(end + 1, ':') : NULL;
     const Scalar *type = colon ? scalar_find(end + 1, (size_t)(colon - end - 1)) : NULL;
-    if (type && *text == '*')
+    if (type && all)
         places.spacing_bytes = type->size_bytes;
     if (!type || places.offset + type->size_bytes > places.spacing_bytes)
         return plan_buffer_fails(plan, d, buffer,
@@ -75,7 +75,7 @@ static bool put_field(Plan *plan, const PlanBuffer *buffer, uint64_t record_byte
                              arena_printf(&plan->arena, "no initial value of a field is '%s'", colon + 1));
 }
 
-/* "records:BYTES,OFFSET:TYPE:INIT,...": later fields are put over earlier ones. */
+/* "records:BYTES,OFFSET:TYPE:INIT,...,@OFFSET:TYPE:INIT": later fields are put over earlier ones. */
 static bool put_records(Plan *plan, const PlanBuffer *buffer, SimMemory *mem, Diags *d) {
     const char *s = buffer->init + strlen("records:");
     char *end;

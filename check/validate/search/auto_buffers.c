@@ -136,6 +136,11 @@ static Contents describe_contents(const AutoSearch *search, const AutoAttempt *a
     return out;
 }
 
+/* Of a field that is smaller than the number that is made of it: f16, of which f32 is made. */
+static const char *fitting_type(const char *type, unsigned size) {
+    return scalar_find(type, strlen(type))->size_bytes <= size ? type : size == 2 ? "f16" : "u8";
+}
+
 /* The fields of records, by rising offsets; what lies anywhere comes first. */
 static const char *describe_records(const AutoSearch *search, const AutoAttempt *attempt, uint32_t slot,
                                     Plan *plan, unsigned number) {
@@ -152,6 +157,7 @@ static const char *describe_records(const AutoSearch *search, const AutoAttempt 
             if (at != next || (at && field->offset_bytes + field->size_bytes > t->record_bytes))
                 continue;
             Contents contents = describe_contents(search, attempt, slot, c, field->size_bytes, plan, number);
+            contents.type = fitting_type(contents.type, field->size_bytes);
             text = at ? arena_printf(&plan->arena, "%s,%u:%s:%s", text, field->offset_bytes, contents.type,
                                      contents.init)
                       : arena_printf(&plan->arena, "%s,*:%s:%s", text, contents.type, contents.init);
@@ -160,6 +166,27 @@ static const char *describe_records(const AutoSearch *search, const AutoAttempt 
         next = following;
     }
     return text;
+}
+
+/* The values that steps have put into a slot's buffer lie over what it holds: a record that is as large as an
+ * element. */
+static const char *with_puts(const AutoSearch *search, const AutoAttempt *attempt, uint32_t slot, Plan *plan,
+                             const Scalar *type, const char *init) {
+    const AutoSlot *t = &search->flow.slots[slot];
+    const char *text = NULL;
+    for (unsigned k = 0; k < attempt->nputs; k++) {
+        const AutoPut *put = &attempt->puts[k];
+        if (put->slot != slot || put->offset_bytes + put->size_bytes > attempt->bytes[slot])
+            continue;
+        if (!text)
+            text = t->record && t->content
+                       ? init
+                       : arena_printf(&plan->arena, "records:%u,*:%s:%s", type->size_bytes, type->name, init);
+        text =
+            arena_printf(&plan->arena, "%s,@%llu:u%u:value:%llu", text, (unsigned long long)put->offset_bytes,
+                         8 * put->size_bytes, (unsigned long long)put->value);
+    }
+    return text ? text : init;
 }
 
 /* Element type and contents of the buffer that a slot points to. */
@@ -181,6 +208,7 @@ static void describe_buffer(const AutoSearch *search, const AutoAttempt *attempt
     buffer->init =
         t->record && t->content ? describe_records(search, attempt, slot, plan, number) : contents.init;
     buffer->type = scalar_find(contents.type, strlen(contents.type));
+    buffer->init = with_puts(search, attempt, slot, plan, buffer->type, buffer->init);
     size = buffer->type->size_bytes;
     buffer->count = (attempt->bytes[slot] + size - 1) / size;
 }
@@ -292,6 +320,18 @@ bool auto_find_addresses(Plan *plan, uint64_t *address) {
     if (mem)
         simmem_free(mem);
     return mem != NULL;
+}
+
+void auto_slot_addresses(const AutoSearch *search, const AutoAttempt *attempt,
+                         uint64_t address[AUTO_MAX_SLOTS]) {
+    Plan plan = {0};
+    uint32_t buffer[AUTO_MAX_SLOTS];
+    auto_add_buffers(search, attempt, &plan, 0, buffer);
+    uint64_t *of_buffer = ARENA_ARRAY(&plan.arena, uint64_t, plan.buffers.n + 1);
+    auto_find_addresses(&plan, of_buffer);
+    for (uint32_t i = 0; i < search->flow.nslots; i++)
+        address[i] = buffer[i] != UINT32_MAX && !search->flow.slots[i].variable ? of_buffer[buffer[i]] : 0;
+    plan_free(&plan);
 }
 
 void auto_add_to_plan(const AutoSearch *search, const AutoAttempt *attempt, Plan *plan, unsigned number) {

@@ -62,6 +62,20 @@ bool auto_alone(const AutoSearch *search, AutoAttempt *attempt) {
     return true;
 }
 
+void auto_one_warp(const AutoSearch *search, AutoAttempt *attempt, bool one_thread) {
+    for (unsigned i = 0; i < 3; i++) {
+        attempt->grid[i] = 1;
+        if (!search->f->reqntid[0])
+            attempt->block[i] = i || (one_thread && !attempt->whole_warps) ? 1 : SIM_WARP_LANES;
+    }
+    auto_fit_clusters(search, attempt);
+    for (uint32_t k = 0; k < search->flow.nslots; k++)
+        for (unsigned i = 0; i < 3; i++)
+            if (search->flow.slots[k].uses & (uint32_t)AU_CMP_X << i &&
+                attempt->value[k] > extent(attempt, i))
+                attempt->value[k] = extent(attempt, i);
+}
+
 /* Axes in which blocks and in which grids are larger than 1. */
 static void read_axes(const AutoSearch *search, uint32_t axes[2]) {
     axes[0] = search->flow.thread_axes | search->flow.size_axes[0];

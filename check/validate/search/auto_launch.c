@@ -129,6 +129,18 @@ static bool try_attempt(AutoSearch *search, const AutoAttempt *attempt, Look loo
     return mem != NULL;
 }
 
+bool auto_run(AutoSearch *search, const AutoAttempt *attempt,
+              void (*on_event)(void *user, const PtxEvent *event), void *user) {
+    char reason[256];
+    PtxRunOptions options = {.budget = attempt->budget, .on_event = on_event, .user = user};
+    PtxRunResult result = {0};
+    SimMemory *mem = run_attempt(search, attempt, &options, &result, reason);
+    search->spent += result.thread_insns + result.skipped_insns;
+    if (mem)
+        simmem_free(mem);
+    return mem != NULL;
+}
+
 /* Does the attempt reach blocks, or with `values` show operands, that those kept did not? */
 static bool is_new(const AutoSearch *search, bool values) {
     for (uint32_t f = 0; f < search->m->nfuncs; f++)
@@ -167,7 +179,7 @@ static void add_fresh(AutoSearch *search, AutoLaunches *out) {
     enum { FRESH = 2, TRIALS = 6, FIRST_RANDOM = 2 };
     char reason[256];
     unsigned kept = 0;
-    for (unsigned n = 0; n < TRIALS && kept < FRESH && out->nplans < MOST_WITH_EDGES - 3; n++) {
+    for (unsigned n = 0; n < TRIALS && kept < FRESH && out->nplans < search->most_with_edges - 3; n++) {
         AutoAttempt attempt;
         auto_guess(search, ATTEMPTS + FIRST_RANDOM + n, &attempt);
         attempt.budget = attempt.budget < EDGES_BUDGET ? attempt.budget : EDGES_BUDGET;
@@ -217,7 +229,7 @@ static void add_sizes(AutoSearch *search, AutoLaunches *out) {
     bool told = false;
     for (unsigned i = 0; i < out->nplans; i++)
         told |= auto_tells_sizes(search, &search->kept[i]);
-    for (unsigned k = 0; k < 2 && !told && out->nplans < MOST_WITH_EDGES; k++) {
+    for (unsigned k = 0; k < 2 && !told && out->nplans < search->most_with_edges; k++) {
         AutoAttempt attempt;
         auto_guess_sizes(search, k ? search->kept[0].block : NULL, &attempt);
         told = make_end(search, &attempt, out) && search->trap.kind == TRAP_NONE && !search->undefined &&
@@ -278,7 +290,8 @@ static void add_data_sets(AutoSearch *search, AutoLaunches *out) {
     unsigned n = out->nplans;
     bool sums = adds_numbers(search); /* whether infinities meet follows from the order of threads */
     uint64_t most = greatest(MOST_SPENT, search->spent + MOST_SPENT / 4);
-    for (unsigned set = 0; set < SETS && n && out->nplans < MOST_WITH_EDGES && search->spent < most; set++) {
+    for (unsigned set = 0; set < SETS && n && out->nplans < search->most_with_edges && search->spent < most;
+         set++) {
         if (out->values.reached == out->values.total && set >= KEPT_SETS)
             break;
         /* in turn the launch that does most, where data matter most, and one after the other */
@@ -440,7 +453,7 @@ static void search_shapes(AutoSearch *search, AutoLaunches *out, Rest *rest) {
 static void climb(AutoSearch *search, AutoLaunches *out, Rest *rest) {
     uint64_t random = search->opt->seed ^ RNG_STEP, most = search->spent + MOST_SPENT / 2;
     AutoFrontier frontier = {0};
-    for (unsigned n = 0, known = UINT32_MAX; n < STEPS && out->nplans < MOST_CLIMBED; n++) {
+    for (unsigned n = 0, known = UINT32_MAX; n < STEPS && out->nplans < search->most_climbed; n++) {
         if ((covers_enough(out) && rest->stored) || search->spent >= most)
             break;
         const AutoAttempt *from =
@@ -459,12 +472,59 @@ static void climb(AutoSearch *search, AutoLaunches *out, Rest *rest) {
     }
 }
 
+/* Where the attempt leaves its buffers, or does not end, what memory holds is changed as long as it helps.
+ * False: it does not. */
+static bool lead_back(AutoSearch *search, AutoAttempt *attempt, AutoLaunches *out, uint64_t *random) {
+    enum { MOST_BACK = 8 };
+    for (unsigned k = 0; k < MOST_BACK; k++) {
+        if (!try_attempt(search, attempt, LOOK_BLOCKS, out->reason))
+            return false;
+        if (search->trap.kind == TRAP_NONE)
+            return !search->undefined;
+        if (!auto_steer_back(search, attempt, random) && !auto_steer(search, attempt, random))
+            return false;
+    }
+    return false;
+}
+
+/* From a launch kept, or from one that traps, as many branches as can be are led the other way, one behind
+ * the other. */
+static void steer(AutoSearch *search, AutoLaunches *out, Rest *rest) {
+    enum { TRIES = 64, CHAIN = 8, BRIEF = 1 << 15, TIMES = 8 };
+    uint64_t random = search->opt->seed ^ (RNG_STEP * 3), most = search->spent + MOST_SPENT / 2;
+    for (unsigned n = 0; n < TRIES && out->nplans < MOST_STEERED && search->spent < most; n++) {
+        if (covers_enough(out) && rest->stored)
+            break;
+        /* mostly from the last one, which comes from others */
+        unsigned which =
+            out->nplans ? n % 2 ? out->nplans - 1 : (unsigned)(rng_next(&random) % out->nplans) : 0;
+        const AutoAttempt *from = out->nplans ? &search->kept[which] : rest->trapping;
+        if (!from || !search->flow.nslots)
+            break;
+        AutoAttempt attempt = *from;
+        if (attempt.cost > BRIEF)
+            auto_one_warp(search, &attempt, n % 4 < 2);
+        AutoAttempt next = attempt;
+        unsigned links = 0;
+        while (links < CHAIN && try_attempt(search, &attempt, LOOK_BLOCKS, out->reason)) {
+            next.budget = least(ATTEMPT_BUDGET, BRIEF + TIMES * search->cost);
+            if (!auto_steer(search, &next, &random) || !lead_back(search, &next, out, &random))
+                break;
+            links++;
+            attempt = next;
+        }
+        if (links)
+            consider(search, &attempt, out, rest);
+    }
+}
+
 /* Where too little was found the first attempts get more time: loops of constant length by large blocks. */
 static void wait_long(AutoSearch *search, AutoLaunches *out, Rest *rest) {
     enum { PATIENT = 8 };
     uint64_t most = search->spent + MOST_SPENT;
     for (unsigned n = 0;
-         n < PATIENT && !covers_enough(out) && out->nplans < MOST_CLIMBED && search->spent < most; n++) {
+         n < PATIENT && !covers_enough(out) && out->nplans < search->most_climbed && search->spent < most;
+         n++) {
         AutoAttempt attempt;
         auto_guess(search, n, &attempt);
         attempt.budget = MOST_BUDGET;
@@ -483,7 +543,7 @@ static bool races_further(const AutoLaunches *out, const Rest *rest) {
  * can be reached in order by one thread. Only beside launches of several: a kernel of which all race is racy.
  */
 static void reach_alone(AutoSearch *search, AutoLaunches *out, Rest *rest) {
-    if (!out->nplans || out->nplans >= MOST_CLIMBED || !races_further(out, rest))
+    if (!out->nplans || out->nplans >= search->most_climbed || !races_further(out, rest))
         return;
     AutoAttempt attempt = *rest->racing;
     if (auto_alone(search, &attempt))
@@ -492,7 +552,10 @@ static void reach_alone(AutoSearch *search, AutoLaunches *out, Rest *rest) {
 
 static void search_launches(AutoSearch *search, AutoLaunches *out) {
     unsigned attempts = search->opt->attempts ? search->opt->attempts : ATTEMPTS;
+    enum { MORE = 2 };
     Rest rest = {0};
+    search->most_climbed = MOST_CLIMBED;
+    search->most_with_edges = MOST_WITH_EDGES;
     for (unsigned n = 0; n < attempts && out->nplans < MOST_BLOCK_LAUNCHES; n++) {
         if (search->spent >= (out->nplans ? MOST_SPENT : MOST_FOR_ONE))
             break;
@@ -511,6 +574,10 @@ static void search_launches(AutoSearch *search, AutoLaunches *out) {
     if (search->lenient)
         consider(search, rest.lanes, out, &rest);
     reach_alone(search, out, &rest);
+    steer(search, out, &rest);
+    /* launches that many steps led to leave room for others */
+    search->most_climbed = (unsigned)greatest(MOST_CLIMBED, out->nplans + MORE);
+    search->most_with_edges = (unsigned)greatest(MOST_WITH_EDGES, search->most_climbed + 1);
     climb(search, out, &rest);
     wait_long(search, out, &rest);
     reach_alone(search, out, &rest);

@@ -7,15 +7,11 @@
 /* The buffer that an address belongs to, or lies next to. */
 static bool nearest_buffer(const AutoSearch *search, const AutoAttempt *attempt, uint64_t at, uint32_t *slot,
                            bool *below, uint64_t *offset) {
-    Plan p = {0};
-    uint32_t buffer[AUTO_MAX_SLOTS];
+    uint64_t address[AUTO_MAX_SLOTS];
     bool found = false;
-    auto_add_buffers(search, attempt, &p, 0, buffer);
-    uint64_t *address = ARENA_ARRAY(&p.arena, uint64_t, p.buffers.n + 1);
-    auto_find_addresses(&p, address);
+    auto_slot_addresses(search, attempt, address);
     for (uint32_t i = 0; i < search->flow.nslots; i++) {
-        uint64_t from = buffer[i] != UINT32_MAX && !search->flow.slots[i].variable ? address[buffer[i]] : 0,
-                 to = from + attempt->bytes[i];
+        uint64_t from = address[i], to = from + attempt->bytes[i];
         if (from && at >= to && at - to < MOST_BYTES) {
             *slot = i;
             *below = false;
@@ -29,7 +25,6 @@ static bool nearest_buffer(const AutoSearch *search, const AutoAttempt *attempt,
             break;
         }
     }
-    plan_free(&p);
     return found;
 }
 

@@ -9,6 +9,7 @@ enum {
     ATTEMPTS = 24,
     MOST_BLOCK_LAUNCHES = 6, /* of those that reach blocks; the others have other data */
     MOST_CLIMBED = 9,        /* ... with those that steps from them find */
+    MOST_STEERED = 13,       /* ... with those of contents that lead branches the other way */
     MOST_WITH_EDGES = 12,    /* ... with those on other data; the rest is for few classes of operands */
     REPAIRS = 16,            /* changes of one attempt that leaves its buffers or does not end */
     ATTEMPT_BUDGET = 1000000,
@@ -46,6 +47,12 @@ typedef enum {
     DATA_KINDS
 } AutoData;
 
+enum { AUTO_MAX_PUTS = 24 };
+typedef struct { /* a value at a place of a slot's buffer, over what it holds */
+    uint32_t slot, size_bytes;
+    uint64_t offset_bytes, value;
+} AutoPut;
+
 typedef struct { /* one launch */
     uint32_t grid[3], block[3], shared_bytes;
     uint64_t value[AUTO_MAX_SLOTS];  /* integers */
@@ -70,6 +77,8 @@ typedef struct { /* one launch */
     uint32_t one_in;       /* ... one element in so many; 0: each */
     AutoData data;
     bool mixed; /* some scalars and buffers are as usual */
+    AutoPut puts[AUTO_MAX_PUTS];
+    unsigned nputs;
 } AutoAttempt;
 
 typedef struct AutoSearch {
@@ -98,6 +107,7 @@ typedef struct AutoSearch {
     unsigned waited;           /* attempts that got more time because they reached more */
     AutoAttempt kept[AUTO_MAX_LAUNCHES];
     unsigned nkept;
+    unsigned most_climbed, most_with_edges; /* MOST_*, and more where steps led to many */
     /* By function and statement, attempts that executed it: with NaNs in the data, with subnormal numbers. */
     uint8_t **met_nan, **met_subnormal;
 } AutoSearch;
@@ -134,6 +144,9 @@ bool auto_part_indices(const AutoSearch *search, AutoAttempt *attempt);
 bool auto_other_boxes(const AutoSearch *search, AutoAttempt *attempt);
 /* One thread, which no other races with; false: it was one, or the kernel wants more. */
 bool auto_alone(const AutoSearch *search, AutoAttempt *attempt);
+/* One block of one warp or of one thread, or of as many threads as the kernel wants, and no more than one
+ * element for each. */
+void auto_one_warp(const AutoSearch *search, AutoAttempt *attempt, bool one_thread);
 /* The scalars as values that tell operations apart: extremes, 0, 1, -1, sizes next to the number of threads.
  * Those that lead out of a buffer or into a long loop make a launch that is not kept. */
 void auto_guess_edges(const AutoSearch *search, AutoAttempt *attempt, uint64_t *random);
@@ -158,6 +171,17 @@ void auto_step(const AutoSearch *search, AutoFrontier frontier, AutoAttempt *att
 /* All numbers as the kernel asks whether they are: ways for data that lie side by side want several at once.
  */
 void auto_agree(const AutoSearch *search, AutoAttempt *attempt);
+/* Contents and numbers that lead a branch of the attempt the way that nobody took (auto_steer.c);
+ * search->cover is that of the attempt. False: none was found. */
+bool auto_steer(AutoSearch *search, AutoAttempt *attempt, uint64_t *random);
+/* ... or an address by which it trapped, out of range, back into the buffer that it was meant for; or a
+ * thread out of the loop in which it has used up the budget. */
+bool auto_steer_back(AutoSearch *search, AutoAttempt *attempt, uint64_t *random);
+/* Does a branch go one way only, so far? Which one it is to go (auto_trace.c). */
+bool auto_wants_taken(const AutoSearch *search, uint32_t func, uint32_t insn, bool *taken);
+/* Run the attempt for its events alone (auto_launch.c); false: it cannot be run. */
+bool auto_run(AutoSearch *search, const AutoAttempt *attempt,
+              void (*on_event)(void *user, const PtxEvent *event), void *user);
 /* Change what made it trap, which is search->trap; false: no idea. */
 bool auto_repair(AutoSearch *search, AutoAttempt *attempt);
 
@@ -190,6 +214,9 @@ const PtxInsn *auto_only_writer(const PtxFunc *f, uint32_t reg);
 uint32_t auto_param_in(const PtxFunc *f, uint32_t reg);
 /* A grid of whole clusters. */
 void auto_fit_clusters(const AutoSearch *search, AutoAttempt *attempt);
+/* Of the buffers that slots point to; 0: none. Variables have others. */
+void auto_slot_addresses(const AutoSearch *search, const AutoAttempt *attempt,
+                         uint64_t address[AUTO_MAX_SLOTS]);
 /* Addresses that plan_memory will give: they depend on the sizes only. */
 bool auto_find_addresses(Plan *plan, uint64_t *address);
 #endif
