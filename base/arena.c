@@ -18,32 +18,22 @@ struct ArenaChunk {
     unsigned char data[];
 };
 
-/* Most of what is cleared is shorter than the call of a function that clears would take. */
+static inline size_t round_up(size_t n) { return (n + ALIGN_BYTES - 1) & ~(size_t)(ALIGN_BYTES - 1); }
+
+/* Most of what is cleared is shorter than the call of a function that clears would take. size_bytes: rounded
+ * up */
 static inline void *clear(void *at, size_t size_bytes) {
     unsigned char *p = at;
-    if (size_bytes > 64)
+    if (size_bytes > 4 * ALIGN_BYTES)
         return memset(p, 0, size_bytes);
-    if (size_bytes >= 16) {
-        memset(p, 0, 16);
-        memset(p + size_bytes - 16, 0, 16);
-        if (size_bytes > 32) {
-            memset(p + 16, 0, 16);
-            memset(p + size_bytes - 32, 0, 16);
-        }
-    } else if (size_bytes >= 8) {
-        memset(p, 0, 8);
-        memset(p + size_bytes - 8, 0, 8);
-    } else if (size_bytes >= 4) {
-        memset(p, 0, 4);
-        memset(p + size_bytes - 4, 0, 4);
-    } else {
-        for (size_t k = 0; k < size_bytes; k++)
-            p[k] = 0;
+    memset(p, 0, ALIGN_BYTES);
+    memset(p + size_bytes - ALIGN_BYTES, 0, ALIGN_BYTES);
+    if (size_bytes > 2 * ALIGN_BYTES) {
+        memset(p + ALIGN_BYTES, 0, ALIGN_BYTES);
+        memset(p + size_bytes - 2 * ALIGN_BYTES, 0, ALIGN_BYTES);
     }
     return p;
 }
-
-static inline size_t round_up(size_t n) { return (n + ALIGN_BYTES - 1) & ~(size_t)(ALIGN_BYTES - 1); }
 
 static __attribute__((noinline)) void add_chunk(Arena *arena, size_t need_bytes) {
     size_t size = arena->chunk ? arena->chunk->size_bytes * 2 : FIRST_CHUNK_BYTES;

@@ -94,6 +94,7 @@ typedef struct {
                              ISA_NO_SLOT */
     uint8_t combines_mod; /* modifier of type BoolOp that says how */
     uint8_t in_place;     /* source whose registers the result gets; or ISA_NO_SLOT */
+    uint8_t ndst, nsrc;   /* operands */
     uint32_t
         hints; /* bits of MachInst.mods that change no value, no order and no access: types that say hint */
     const char *absent; /* why it is not simulated, or NULL */
@@ -143,8 +144,8 @@ typedef struct {
     uint8_t mods;     /* OPM_* accepted */
     bool is_dst;
 } IsaSlot;
-unsigned isa_num_dst(unsigned optype);
-unsigned isa_num_src(unsigned optype);
+static inline unsigned isa_num_dst(unsigned optype) { return isa_traits(optype)->ndst; }
+static inline unsigned isa_num_src(unsigned optype) { return isa_traits(optype)->nsrc; }
 IsaSlot isa_dst_slot(const Target *target, unsigned optype, unsigned i);
 IsaSlot isa_src_slot(const Target *target, unsigned optype, unsigned i);
 

@@ -103,9 +103,6 @@ MachInst isa_inst(unsigned optype) {
 
 /* ---- slots ---- */
 
-unsigned isa_num_dst(unsigned optype) { return optype < isa_noptypes ? isa_optypes[optype].ndst : 0; }
-unsigned isa_num_src(unsigned optype) { return optype < isa_noptypes ? isa_optypes[optype].nsrc : 0; }
-
 Operand *isa_slot_operand(MachInst *in, unsigned slot) {
     return slot < SLOT_SRC ? &in->dst[slot] : &in->src[slot - SLOT_SRC];
 }

@@ -80,17 +80,6 @@ static unsigned next_used(const Colour *colour, unsigned file, unsigned reg) {
 #define USED_EACH(r, c, file)                                                                                \
     for (unsigned r = next_used(c, file, 0); r < RA_MAX_REGS; r = next_used(c, file, r + 1))
 
-bool ra_is_free(const Colour *colour, RegFile file, unsigned reg) {
-    return ra_is_allocatable(file, reg, colour->limit[file]) && !colour->occupant[file][reg];
-}
-
-/* Would a call that v lives through overwrite the register? */
-bool ra_is_safe(const Colour *colour, uint32_t v, unsigned reg) {
-    return !colour->crosses[v] ||
-           !ra_clobbers(ra_callee(colour->f, ir_inst(colour->f, (InstId){colour->crosses[v]})),
-                        (RegFile)colour->f->values.at[v].file, reg);
-}
-
 bool ra_no_register(Colour *colour, uint32_t v, const Inst *i) {
     const Function *f = colour->f;
     const Value *value = &f->values.at[v];

@@ -93,9 +93,15 @@ void ra_occupy(Colour *colour, uint32_t v, unsigned reg);
 void ra_lift(Colour *colour, uint32_t v);
 /* Value v was in its register up to and with instruction `to` (0: the block's end). */
 void ra_note_row(Colour *colour, uint32_t v, uint32_t to);
-bool ra_is_free(const Colour *colour, RegFile file, unsigned reg);
+static inline bool ra_is_free(const Colour *colour, RegFile file, unsigned reg) {
+    return ra_is_allocatable(file, reg, colour->limit[file]) && !colour->occupant[file][reg];
+}
 /* No call that v lives through overwrites the register. */
-bool ra_is_safe(const Colour *colour, uint32_t v, unsigned reg);
+static inline bool ra_is_safe(const Colour *colour, uint32_t v, unsigned reg) {
+    return !colour->crosses[v] ||
+           !ra_clobbers(ra_callee(colour->f, ir_inst(colour->f, (InstId){colour->crosses[v]})),
+                        (RegFile)colour->f->values.at[v].file, reg);
+}
 bool ra_dies(const Colour *colour, uint32_t v); /* at the current instruction */
 Tuple ra_tuple_of(const Colour *colour, Operand o);
 /* Bring everything to where instruction i needs it; the moves are added to `out`. room.c */

@@ -14,33 +14,6 @@
 
 enum { MAP_VERSION = 2, MAP_HEADER = 32, MAP_FUNC = 28, MAP_LOC = 20, MAP_ROW = 16, MAP_POINT = 8 };
 
-/* Line starts of the PTX text, so that a position is found by bisection. */
-typedef struct {
-    uint32_t *starts;
-    uint32_t n;
-} Lines;
-
-static Lines index_lines(Arena *a, const Source *source) {
-    VEC(uint32_t) v = {0};
-    VEC_ADD(a, &v, 0);
-    const char *at = source ? source->text : NULL, *end = at ? at + source->size_bytes : NULL;
-    for (; at && (at = memchr(at, '\n', (size_t)(end - at))); at++)
-        VEC_ADD(a, &v, (uint32_t)(at + 1 - source->text));
-    return (Lines){v.at, v.n};
-}
-
-static uint32_t find_line(const Lines *lines, uint32_t offset) { /* 0-based */
-    uint32_t lo = 0, hi = lines->n;
-    while (hi - lo > 1) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (lines->starts[mid] <= offset)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
 /* The PTX function, if it is one of the module's own text; built-in functions have another source. */
 const PtxFunc *elf_own_ptx(const CodeModule *module, const CodeFunc *f) {
     const PtxModule *ptx_module = module->ir->ptx;
@@ -48,25 +21,23 @@ const PtxFunc *elf_own_ptx(const CodeModule *module, const CodeFunc *f) {
     return ptx_module && p >= ptx_module->funcs && p < ptx_module->funcs + ptx_module->nfuncs ? p : NULL;
 }
 
-static void add_loc(Arena *a, Bytes *b, const CodeFunc *f, const PtxFunc *ptx, uint32_t inst,
-                    const Lines *lines) {
-    uint32_t w[5] = {0};
-    LocId id = f->locs ? f->locs[inst] : (LocId){0};
-    if (ptx && id.i && id.i < f->ir->locs.n) {
-        const Loc *loc = &f->ir->locs.at[id.i];
-        w[0] = loc->ptx_insn;
-        if (loc->src.i) {
-            uint32_t line = find_line(lines, loc->src.i - 1);
-            w[1] = line + 1;
-            w[2] = loc->src.i - lines->starts[line];
-        }
-        if (loc->line && loc->line <= ptx->nlines) {
-            w[3] = ptx->lines[loc->line - 1].file;
-            w[4] = ptx->lines[loc->line - 1].line;
-        }
+/* Of the instruction that comes from there. */
+static void put_position(uint8_t *p, const CodeModule *module, const CodeFunc *f, const PtxFunc *ptx,
+                         LocId id) {
+    const PtxModule *text = module->ir->ptx;
+    if (!ptx || !id.i || id.i >= f->ir->locs.n)
+        return;
+    const Loc *loc = &f->ir->locs.at[id.i];
+    put_u32(p, loc->ptx_insn);
+    if (loc->src.i) {
+        uint32_t line = ptx_loc_line(text, loc->src);
+        put_u32(p + 4, line);
+        put_u32(p + 8, loc->src.i - text->line_starts[line - 1]);
     }
-    for (int i = 0; i < 5; i++)
-        elf_bytes_u32(a, b, w[i]);
+    if (loc->line && loc->line <= ptx->nlines) {
+        put_u32(p + 12, ptx->lines[loc->line - 1].file);
+        put_u32(p + 16, ptx->lines[loc->line - 1].line);
+    }
 }
 
 static const char *reg_name(const CodeModule *module, const CodeFunc *f, uint32_t ptx_reg) {
@@ -77,11 +48,16 @@ static const char *reg_name(const CodeModule *module, const CodeFunc *f, uint32_
 }
 
 static void add_func(Arena *a, Bytes *out, Bytes *texts, const CodeModule *module, uint32_t index,
-                     uint32_t head, const Lines *lines) {
+                     uint32_t head) {
     const CodeFunc *f = &module->funcs[index];
+    const PtxFunc *ptx = elf_own_ptx(module, f);
     uint32_t locs = out->n;
-    for (uint32_t i = 0; i < f->ninsts; i++)
-        add_loc(a, out, f, elf_own_ptx(module, f), i, lines);
+    uint8_t *at = elf_bytes_add(a, out, NULL, (size_t)f->ninsts * MAP_LOC);
+    for (uint32_t i = 0; i < f->ninsts && f->locs; i++, at += MAP_LOC)
+        if (i && f->locs[i].i == f->locs[i - 1].i)
+            memcpy(at, at - MAP_LOC, MAP_LOC);
+        else
+            put_position(at, module, f, ptx, f->locs[i]);
     uint32_t rows = out->n;
     for (uint32_t i = 0; i < f->nvar_rows; i++) {
         const struct CodeVarRow *row = &f->var_rows[i];
@@ -109,14 +85,13 @@ Bytes elf_map_build(Arena *a, const CodeModule *module) {
     const PtxModule *ptx = module->ir->ptx;
     Bytes out = {0}, texts = {0};
     elf_bytes_add(a, &texts, "", 1);
-    Lines lines = index_lines(a, ptx ? &ptx->source : NULL);
     uint32_t nfiles = ptx ? ptx->nfiles : 0;
     elf_bytes_add(a, &out, NULL, MAP_HEADER + nfiles * 4 + module->nfuncs * MAP_FUNC);
     for (uint32_t i = 0; i < nfiles; i++)
         put_u32(out.at + MAP_HEADER + i * 4,
                 elf_bytes_string(a, &texts, str_text(&ptx->strings, ptx->files[i])));
     for (uint32_t i = 0; i < module->nfuncs; i++)
-        add_func(a, &out, &texts, module, i, MAP_HEADER + nfiles * 4 + i * MAP_FUNC, &lines);
+        add_func(a, &out, &texts, module, i, MAP_HEADER + nfiles * 4 + i * MAP_FUNC);
     uint32_t name = elf_bytes_string(a, &texts, ptx && ptx->source.name ? ptx->source.name : "");
     uint32_t header[7] = {MAP_VERSION, module->nfuncs, nfiles, name, out.n, texts.n, 0};
     memcpy(out.at, "HDMP", 4);

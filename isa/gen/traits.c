@@ -544,7 +544,8 @@ void igt_table(const Ig *g, FILE *f) {
         fprintf(f, ", {%u, %u}", slot_of(optype, IC_COMMUTES, 0), slot_of(optype, IC_COMMUTES, 1));
         fprintf(f, ", %u, %u, %u, %d", slot_of(optype, IC_SECOND_GUARD, 0), slot_of(optype, IC_COMBINES, 0),
                 slot_of(optype, IC_COMBINES, 1), mod->text ? ig_mod_index(optype, mod->text) : 255);
-        fprintf(f, ", %u, 0x%x", slot_of(optype, IC_IN_PLACE, 0), hint_bits(optype));
+        fprintf(f, ", %u, %u, %u, 0x%x", slot_of(optype, IC_IN_PLACE, 0), optype->dst.n, optype->src.n,
+                hint_bits(optype));
         fprintf(f, reason ? ", \"%s\"},\n" : ", NULL},\n", reason);
     }
     fprintf(f, "};\n");

@@ -377,13 +377,13 @@ void reconv_compared_start(Compared *compared) {
         compared->followed.at[k].known = false;
 }
 
+const uint32_t *reconv_compared_blocks(const Compared *compared) { return compared->first_of; }
+
 void reconv_compared_edge(Compared *compared, uint32_t from, uint32_t to, uint64_t lane,
                           const uint32_t *visits) {
     const Function *f = compared->f;
     const Block *block = &f->blocks.at[to];
-    uint32_t first = compared->first_of[to], end = first ? first - 1 : 0, pred = 0;
-    if (!first)
-        return;
+    uint32_t first = compared->first_of[to], end = first - 1, pred = 0;
     compared->draws = true;
     while (pred < block->preds.n && block->preds.at[pred].i != from)
         pred++;

@@ -311,6 +311,7 @@ static Way draw_way(Expect *expect, Arena *a, unsigned warp, uint32_t lane, uint
     Reconv *reconv = expect->reconv;
     uint32_t b = reconv->f->entry.i, n = 0, decisions = 0, longest = LONGEST_WAY + reconv->g.n;
     uint32_t *edges = expect->drawn;
+    const uint32_t *decides = reconv_compared_blocks(expect->compared);
     memset(visits, 0, reconv->g.n * sizeof *visits);
     memset(expect->entered, 0, reconv->g.n * sizeof *expect->entered);
     reconv_compared_start(expect->compared);
@@ -326,7 +327,8 @@ static Way draw_way(Expect *expect, Arena *a, unsigned warp, uint32_t lane, uint
         uint32_t to = reconv->g.succ[edge];
         if (!to)
             break;
-        reconv_compared_edge(expect->compared, b, to, number_of_lane(expect, warp, lane), visits);
+        if (decides[to])
+            reconv_compared_edge(expect->compared, b, to, number_of_lane(expect, warp, lane), visits);
         uint32_t loop = expect->loops.innermost[to];
         uint32_t header = loop == NO_NODE ? 0 : expect->loops.at[loop].header;
         if (header && (header == to || reconv_parted_header(reconv, to)) &&

@@ -144,8 +144,10 @@ bool reconv_may_wait_on_way(const Retries *retries, uint32_t block, uint32_t by)
 typedef struct Compared Compared;
 /* divergent: [block] */
 Compared *reconv_find_compared(Reconv *reconv, const bool *divergent, bool counts);
-/* A lane's way begins, and goes along an edge: what phis choose by it is known then. lane: those of
- * the next warp follow; visits: [block] how often the lane came to it so far */
+/* [block] not 0: phis there are of those that an edge decides. */
+const uint32_t *reconv_compared_blocks(const Compared *compared);
+/* A lane's way begins, and goes along an edge to such a block: what phis choose by it is known then. lane:
+ * those of the next warp follow; visits: [block] how often the lane came to it so far */
 void reconv_compared_start(Compared *compared);
 void reconv_compared_edge(Compared *compared, uint32_t from, uint32_t to, uint64_t lane,
                           const uint32_t *visits);
