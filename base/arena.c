@@ -1,5 +1,6 @@
-/* Arena: see arena.h. Chunks double up to 1 MiB so that a small module stays small.
- * SPDX-License-Identifier: MIT */
+/* Arena: see arena.h. Chunks double from 4 KiB to 1 MiB so that a small module stays small; of each
+ * arena's first chunk all is touched soon, and the next arena's lies behind it. SPDX-License-Identifier: MIT
+ */
 #include "base/arena.h"
 #include "base/scope.h"
 #include <stdarg.h>
@@ -8,7 +9,7 @@
 #include <string.h>
 
 #define ALIGN_BYTES 16u
-#define FIRST_CHUNK_BYTES (16u << 10)
+#define FIRST_CHUNK_BYTES (4u << 10)
 #define LAST_CHUNK_BYTES (1u << 20)
 
 struct ArenaChunk {
