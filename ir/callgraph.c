@@ -33,7 +33,8 @@ static void collect_sites(CallGraph *graph, Arena *a, const IrModule *module) {
         FOR_BLOCKS(f, b)
             FOR_INST_IDS(f, b, id) {
                 const Inst *i = &f->insts.at[id.i];
-                note_names(f, i, called, graph->open);
+                if (f->symrefs.n)
+                    note_names(f, i, called, graph->open);
                 if (i->op != OT_CALL)
                     continue;
                 const Function *callee = ir_callee(f, i);
