@@ -34,9 +34,9 @@ fma.rn.f32 %f, %g, 0f3FC00000, %f; add.u32 %k, %k, 1; bra L; ON: st.global.f32 [
 kernel structs '.param .u64 a, .param .u64 b' "$thread $out ld.param.u64 %a, [a]; mul.wide.u32 %o, %i, 24; add.s64 %a, %a, %o;
 ld.global.u64 %c, [%a+8]; ld.global.u32 %n, [%a+16]; ld.global.f32 %f, [%a+20]; $sum" equal 'a+20' 'a+4'
 holds structs 'records:24,8:u64:pointers:.*16:u32:random:[0-9]*:0:[0-9]*,20:f32:random'
-# struct { unsigned short n; half first; } of each thread: what is smaller than the number that is made of it
-kernel halves '.param .u64 a, .param .u64 b, .param .u64 c' "$thread $out .reg .b16 %h; ld.param.u64 %a, [a]; mul.wide.u32 %o, %i, 4;
-add.s64 %a, %a, %o; ld.param.u64 %c, [c]; ld.global.u16 %n, [%a]; ld.global.u16 %h, [%a+2]; cvt.f32.f16 %f, %h; $sum" equal 'a+2' 'a'
+# struct { unsigned n; ... half first; } of each thread: what is smaller than the number that is made of it
+kernel halves '.param .u64 a, .param .u64 b, .param .u64 c' "$thread $out .reg .b16 %h; ld.param.u64 %a, [a]; mul.wide.u32 %o, %i, 36;
+add.s64 %a, %a, %o; ld.param.u64 %c, [c]; ld.global.u32 %n, [%a]; ld.global.u16 %h, [%a+34]; cvt.f32.f16 %f, %h; $sum" equal 'a+34' 'a+32'
 # one struct that a parameter points to, with a pointer to another, by a pointer into the middle and negative offsets
 kernel nested '.param .u64 a, .param .u64 b' "$thread $out ld.param.u64 %a, [a]; add.s64 %a, %a, 32; ld.global.u64 %c, [%a+-24];
 ld.global.v2.u32 {%n, %k}, [%a+-8]; setp.ge.u32 %p, %i, %k; @%p bra END; ld.global.u64 %c, [%c+16]; ld.global.f32 %f, [%a]; $sum" equal \
