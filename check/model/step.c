@@ -103,6 +103,7 @@ static void join_b(const Stepper *stepper, ModelState *state, unsigned breg, Lan
         state->b[breg] |= lanes;
         return;
     }
+    state->yield &= (Lanes)~lanes; /* what they left by YIELD before is no matter of this region */
     leave_b(stepper, state, breg, lanes);
     EACH_LANE(i, lanes) {
         Lanes alike = 0;

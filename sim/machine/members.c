@@ -37,6 +37,7 @@ void machine_b_join(Warp *warp, unsigned breg, uint32_t lanes) {
     if (!warp->run->bssy_assigns)
         return;
     warp->members_used = true;
+    warp->yield &= ~lanes; /* what they left by YIELD before is no matter of this region: it waits for them */
     leave(warp, breg, lanes);
     const uint16_t *saves = warp->saves[breg];
     while (lanes) { /* those in calls as deep; one set, but where calls come together behind YIELD */

@@ -192,6 +192,28 @@ static void bssy_members(void **state) {
         assert_int_equal(r.out[2 * lane], 7);
 }
 
+/* Where BSSY sets its register, BSYNC waits for lane 1, which comes last, though that lane yielded or slept
+ * on its way to BSSY. */
+static void bssy_yielded(void **state) {
+    (void)state;
+    static const char *const hints[] = {"YIELD", "NANOSLEEP 0x10"};
+    for (unsigned i = 0; i < 2; i++) {
+        AsmResult r = asm_run(
+            &(AsmLaunch){.target = "sm_80", .threads = 32},
+            ASM_START ASM_BIT("P1", "0xffff") ASM_BIT("P2", "0x3")
+                ASM_BIT("P3", "0x2") "MOV R6, 0x7;\n@P1 BRA `(low);\n"
+                                     "BRA `(meet);\nlow:\n%s;\nmeet:\nWARPSYNC 0xffffffff;\nBSSY B0, "
+                                     "`(out);\n@!P2 BRA `(sync);\n@P3 BRA `(more);\n"
+                                     "BRA `(sync);\nmore:\nMOV R6, 0x8;\nsync:\nBSYNC B0;\nout:\n" ASM_STORE
+                                     "EXIT;\n",
+            hints[i]);
+        for (unsigned lane = 0; lane < 32; lane++) {
+            assert_int_equal(r.out[2 * lane], lane == 1 ? 8 : 7);
+            assert_int_equal(r.out[2 * lane + 1], ~0u);
+        }
+    }
+}
+
 /* Who has been sent to a BSYNC is there, before anybody executes it: lanes 0 to 15 jump to the one and stay
  * behind, 16 to 31 come to the other and go on at once. */
 static void bssy_places(void **state) {
@@ -286,6 +308,7 @@ int main(void) {
         cmocka_unit_test(bar_exits_33),
         cmocka_unit_test(bssy),
         cmocka_unit_test(bssy_members),
+        cmocka_unit_test(bssy_yielded),
         cmocka_unit_test(bssy_places),
         cmocka_unit_test(bssy_calls),
         cmocka_unit_test(table),
