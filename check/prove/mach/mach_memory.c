@@ -201,6 +201,7 @@ bool mach_memory(Mach *mach) {
     case OT_LD: generic_load(mach, MOD(LD, sz), mach_order(mach, MOD(LD, order))); return true;
     case OT_ST: generic_store(mach, MOD(ST, sz), mach_order(mach, MOD(ST, order))); return true;
     case OT_LDS:
+        (void)MOD(LDS, u); /* bears addresses that are not aligned; here each must be */
         mach_load(mach, MEM_SHARED, mach_address(mach, false, address_shift(MOD(LDS, stride))), MOD(LDS, sz),
                   MemOrder_WEAK);
         return true;

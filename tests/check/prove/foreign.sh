@@ -93,6 +93,31 @@ for sum in ' \2, -RZ, \3.H0_H0' ' \2, RZ, \3.H0_H0' ' \2, -RZ, \3.H1_H1' '.FTZ \
     esac
 done
 
+# ptxas loads from shared memory by LDS.U on sm_75, which bears addresses that are not aligned
+cat > "$dir/lds.ptx" <<'P'
+.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 p, .param .u32 n)
+{
+    .shared .b32 s[64]; .reg .b64 %d; .reg .b32 %i, %a, %x;
+    ld.param.u64 %d, [p]; ld.param.u32 %i, [n]; shl.b32 %i, %i, 2; mov.u32 %a, s; add.u32 %a, %a, %i;
+    ld.shared.b32 %x, [%a]; st.global.b32 [%d], %x; ret;
+}
+P
+"$heddle" compile -t sm_75 --no-map "$dir/lds.ptx" -o "$dir/k.cubin" && "$heddle" disasm --sections "$dir/k.cubin" > "$dir/k.sass"
+for edit in 's/ LDS / LDS.U /' 's/ LDS / LDS.U.U16 /'; do
+    mine || continue
+    sed "$edit" "$dir/k.sass" > "$dir/other.sass"
+    "$heddle" asm "$dir/other.sass" -o "$dir/other.cubin" || fail "LDS: $edit does not assemble"
+    "$heddle" prove --no-launches "$dir/lds.ptx" "$dir/other.cubin" > "$dir/out"
+    status=$?
+    case $edit in
+    *U16*) [ $status -ne 0 ] || fail "LDS: proved after $edit" ;;
+    *) [ $status -eq 0 ] || fail "LDS: $(last)" ;;
+    esac
+done
+
 # A sum of halves is a product with 1 and a sum, a product one and -0, rounded once; -1, or +0, are other ones
 cat > "$dir/halves.ptx" <<'P'
 .version 8.0

@@ -342,6 +342,7 @@ static const struct {
     {"STS", "sz"},     {"STL", "sz"},                      /* likewise */
     {"ATOM", "type"},  {"ATOMG", "type"}, /* signed or not, where the operation does not ask */
     {"ATOMS", "type"}, {"RED", "type"},   /* likewise */
+    {"LDS", "u"},                         /* bears addresses that are not aligned: each must be */
     {"IMAD", "sign"},                     /* the low word of a product has none */
 };
 /* Of TEX: with as many words behind the coordinates as there are coordinates, one list lies as two do. */
