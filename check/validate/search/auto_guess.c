@@ -382,13 +382,25 @@ void auto_guess_data(const AutoSearch *search, AutoData kind, AutoAttempt *attem
     }
 }
 
+static bool has_barriers(const PtxFunc *f) {
+    bool any = false;
+    for (uint32_t i = 0; i < f->ninsns; i++)
+        any |= f->insns[i].op == PTX_BAR || f->insns[i].op == PTX_BARRIER;
+    return any;
+}
+
 void auto_guess_ragged(const AutoSearch *search, AutoAttempt *attempt, uint64_t *random) {
     static const uint32_t shapes[][3] = {{45, 1, 1}, {33, 1, 1}, {7, 5, 1}, {11, 3, 1}, {5, 3, 3}, {3, 7, 2}};
+    static const uint32_t warps[] = {109, 97}; /* what a barrier is for may show between three warps only */
     uint32_t axes[2]; /* rows of threads that do not know theirs do the same, which looks like a race */
     read_axes(search, axes);
     unsigned dims = dimensions(axes[0]) - 1;
-    if (!search->f->reqntid[0] && !search->f->maxntid[0] && search->flow.axes)
-        memcpy(attempt->block, shapes[2 * dims + rng_next(random) % 2], sizeof attempt->block);
+    if (!search->f->reqntid[0] && !search->f->maxntid[0] && search->flow.axes) {
+        uint64_t which = rng_next(random) % 2;
+        memcpy(attempt->block, shapes[2 * dims + which], sizeof attempt->block);
+        if (!dims && has_barriers(search->f))
+            attempt->block[0] = warps[which];
+    }
     for (uint32_t i = 0; i < search->flow.nslots; i++) {
         uint32_t uses = search->flow.slots[i].uses;
         bool is_size =
