@@ -138,6 +138,9 @@ kernel stub '' '' 'trap;' 'equal: .*trap instruction'
 kernel loud '.global .align 4 .b8 format[4] = {104, 105, 10, 0}; .extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 v);
 .visible .entry other(.param .u64 a) { .reg .b64 %a; .reg .f32 %f<3>; ld.param.u64 %a, [a]; ld.global.f32 %f1, [%a]; ld.global.f32 %f2, [%a+4]; div.rn.f32 %f1, %f1, %f2; st.global.f32 [%a], %f1; ret; }' '' \
     'mov.u64 %o, format; cvta.global.u64 %o, %o; mov.u64 %a, 0; { .param .b64 f; .param .b64 w; .param .b32 r; st.param.b64 [f], %o; st.param.b64 [w], %a; call.uni (r), vprintf, (f, w); } trap;' 'equal: .*trap instruction'
+# all threads store one value, as long as what nobody wrote is zero
+kernel zeros '.extern .shared .align 4 .b8 s[];' '.param .u64 a' 'ld.param.u64 %a, [a]; mov.u32 %x, %tid.x; shl.b32 %j, %x, 2; mov.u32 %y, s; add.s32 %j, %y, %j; mov.u32 %n, 0;
+st.shared.u32 [%j], %n; bar.sync 0; ld.shared.u32 %i, [%j+88]; st.global.u32 [%a], %i;' 'undefined: .*the result depends on what nobody wrote'
 # all was executed, and nothing of it stores; a store that is not executed may be wrong
 kernel empty '' '' '' 'equal: .*nothing is stored'
 kernel guarded '' '.param .u64 a' 'mov.u32 %i, %tid.x; ld.param.u64 %a, [a]; setp.eq.u32 %p, %i, 0xffffffff; @%p st.global.u32 [%a], %i;' \

@@ -81,8 +81,11 @@ static bool is_other(AutoSearch *search, const AutoAttempt *attempt, const SimMe
     char reason[256];
     PtxRunResult result = {0};
     options.budget = 2 * attempt->budget;
+    /* unordered stores may be of one value only because nobody wrote what it was made of */
+    options.find_races = search->unordered && !search->races;
     SimMemory *other = run_attempt(search, attempt, &options, &result, reason);
-    bool differs = !other || result.trap.kind != TRAP_NONE || !same_result(memory, other);
+    bool differs = !other || result.trap.kind != TRAP_NONE || result.nharmful || !same_result(memory, other);
+    interp_races_free(&result);
     if (other)
         simmem_free(other);
     return differs;
