@@ -112,6 +112,9 @@ variables=
 # no constant of the kernel tells that
 kernel hidden '.param .u64 a, .param .u32 n' "$index mul.lo.s32 %y, %n, 0x9e3779b1; xor.b32 %y, %y, 0x12345678; setp.ne.s32 %p, %y, 0x5a5a5a5a;
 @%p bra END; $put" 'little covered'
+# a word that is mixed of indices alone: of the ways back from it, of which there are 2^40, some are gone
+mixed=$(for k in $(seq 20); do echo 'xor.b32 %t, %t, %y; add.u32 %y, %y, %t;'; done)
+kernel mixed '.param .u64 a, .param .u32 n' "$index mov.u32 %t, %i; $mixed setp.ne.u32 %p, %y, 0x5a5a5a5a; @%p bra END; $put" 'little covered'
 
 # other code behind the same conditions
 for name in tiles multiple square asserted absent aligned stack large flag byte cube digest target; do

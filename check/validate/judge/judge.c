@@ -743,5 +743,3 @@ void judgement_free(Judgement *judgement) {
     judgement->races = NULL;
     judgement->unseen = NULL;
 }
-
-/* ---- launches as given ---- */

@@ -8,7 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_STEPS_BACK = 40 };
+enum {
+    MOST_STEPS_BACK = 40, /* of one way from the guard */
+    MOST_TRIED = 1 << 12  /* of all ways together: of a mixed word (a hash) there are exponentially many */
+};
 
 typedef struct {
     const AutoSearch *search;
@@ -16,8 +19,8 @@ typedef struct {
     AutoAttempt *attempt;
     const uint64_t *address; /* of each slot's buffer; 0 none */
     uint64_t *random;
-    unsigned depth;
     bool keeps; /* what earlier steps have put there */
+    unsigned depth, tried;
 } Steer;
 
 static bool want(Steer *steer, uint32_t node, uint64_t value);
@@ -342,7 +345,7 @@ static bool undo(Steer *steer, const AutoNode *node, uint64_t value) {
 /* False: nothing that can be changed makes it so. What was changed on the way stays. */
 static bool want(Steer *steer, uint32_t source, uint64_t value) {
     const AutoNode *node = &steer->trace->nodes[source];
-    if (!source || !node->insn || steer->depth >= MOST_STEPS_BACK)
+    if (!source || !node->insn || steer->depth >= MOST_STEPS_BACK || steer->tried++ >= MOST_TRIED)
         return false;
     if (ptx_type_class((PtxType)node->insn->type[0]) != TC_PRED)
         value &= type_mask((PtxType)node->insn->type[0]) | (node->insn->sub == SUB_WIDE ? UINT64_MAX : 0);
@@ -353,10 +356,10 @@ static bool want(Steer *steer, uint32_t source, uint64_t value) {
 }
 
 /* The slot of the first pointer among the parameters that a value was made of. */
-static bool find_pointer(const Steer *steer, uint32_t source, unsigned depth, uint32_t *slot) {
+static bool find_pointer(Steer *steer, uint32_t source, unsigned depth, uint32_t *slot) {
     const AutoSearch *search = steer->search;
     const AutoNode *node = &steer->trace->nodes[source];
-    if (!source || !node->insn || depth >= MOST_STEPS_BACK)
+    if (!source || !node->insn || depth >= MOST_STEPS_BACK || steer->tried++ >= MOST_TRIED)
         return false;
     const PtxOperand *place = &node->insn->operands[node->insn->ndst];
     if (node->insn->op == PTX_LD && place->kind == PO_ADDR && place->sym && !place->reg)
@@ -383,6 +386,7 @@ static bool back_in_range(Steer *steer) {
     if (!find_pointer(steer, end->reads, 0, &slot))
         return false;
     uint64_t spread = rng_next(steer->random) % (steer->attempt->bytes[slot] / 2 / ALIGNED + 1) * ALIGNED;
+    steer->tried = 0;
     return want(steer, end->reads,
                 steer->address[slot] + steer->attempt->margin[slot] - (uint64_t)auto_address_of(in)->imm +
                     spread);
@@ -397,6 +401,7 @@ static bool out_of_loop(Steer *steer) {
          k < trace->nends && !good; k++) {
         uint32_t reads = trace->ends[(first + k) % trace->nends].reads;
         *steer->attempt = before;
+        steer->tried = 0;
         good = reads && want(steer, reads, !(trace->nodes[reads].value & 1));
     }
     return good;
@@ -412,7 +417,7 @@ bool auto_steer_back(AutoSearch *search, AutoAttempt *attempt, uint64_t *random)
     if (good) {
         uint64_t address[AUTO_MAX_SLOTS];
         auto_slot_addresses(search, attempt, address);
-        Steer steer = {search, &trace, attempt, address, random, 0, true};
+        Steer steer = {search, &trace, attempt, address, random, .keeps = true};
         good = range ? back_in_range(&steer) : out_of_loop(&steer);
     }
     arena_free(&arena);
@@ -430,7 +435,7 @@ bool auto_steer(AutoSearch *search, AutoAttempt *attempt, uint64_t *random) {
         for (uint32_t k = 0; k < trace.nends && !good; k++) {
             bool taken = false;
             const PtxInsn *in = &search->m->funcs[trace.func].insns[trace.ends[k].insn];
-            Steer steer = {search, &trace, attempt, address, random, 0, false};
+            Steer steer = {search, &trace, attempt, address, random, .keeps = false};
             *attempt = before;
             good = auto_wants_taken(search, trace.func, trace.ends[k].insn, &taken) &&
                    want(&steer, trace.ends[k].reads, taken != in->guard_not);
