@@ -23,7 +23,7 @@ tile | selp.u32 %r8, 8 | selp.u32 %r8, 9
 events | 0x77777777 | 0x77777776
 events | 0x11111111 | 0x11111110
 events | [%rd5+4], %r4 | [%rd5+4], %r5
-chain | 0x7f; | 0x7e;
+chain | 16510; | 16511;
 chain | mad.lo.u32 %r9, %r9, 5 | mad.lo.u32 %r9, %r9, 6
 pack | selp.u32 %r3, 1, 2, %p1 | selp.u32 %r3, 3, 2, %p1
 pack | 77777; | 77778;
