@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: MIT */
 #include "frontend/gates.h"
 #include "frontend/forms.h"
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -225,31 +224,13 @@ bool gate_words(const char *words, const char *mods, char *found, size_t found_s
     return words_fit(words, &modifiers, false, found, found_size);
 }
 
-/* The row fits no instruction that has no modifier which begins with one of these: those of its first
- * element. All bits: it may fit any. Found once, by whoever asks first: most rows of ANY are then passed
- * over. */
-static uint32_t first_letters(unsigned gate) {
-    static _Atomic uint32_t known[NGATES];
-    uint32_t letters = atomic_load_explicit(&known[gate], memory_order_relaxed);
-    if (letters)
-        return letters;
-    const char *at = gates[gate].words, *end = at + strcspn(at, " ");
-    Word word;
-    for (bool more = at < end && *at != '!'; more && next_word(&at, end, '|', &word);)
-        letters |= word.size == 7 && !memcmp(word.text, "generic", 7) ? UINT32_MAX : letter_bit(&word);
-    letters = letters ? letters : UINT32_MAX;
-    atomic_store_explicit(&known[gate], letters, memory_order_relaxed);
-    return letters;
-}
-
 void gate_modifiers(PtxOp op, const char *mods, size_t size, bool generic, uint16_t *version,
                     uint16_t *target) {
     Modifiers modifiers;
     split_modifiers(&modifiers, mods, size);
     *version = *target = 0;
     for (unsigned k = 1; k < NGATES; k++) {
-        uint32_t letters = gates[k].op == op || gates[k].op == PTX_ANY ? first_letters(k) : 0;
-        if (letters != UINT32_MAX && !(letters & modifiers.letters))
+        if (gates[k].op != op && gates[k].op != PTX_ANY)
             continue;
         if (!words_fit(gates[k].words, &modifiers, generic, NULL, 0))
             continue;
