@@ -43,11 +43,11 @@ validate -t $native
 # More places than are compared two by two: .aligned ones need no stub there either.
 if [ $name = groups ]; then
     product=$(grep -m1 'wgmma\.mma_async' "$ptx")
-    awk -v product="$product" '{ print } $0 == product && !done { for (i = 0; i < 1600; i++) print product; done = 1 }' "$ptx" >"$work/many.ptx"
-    "$heddle" compile -t $native "$work/many.ptx" -o "$work/many.cubin"
-    "$heddle" disasm "$work/many.cubin" >"$work/many.sass"
-    [ "$(grep -c HGMMA "$work/many.sass")" -gt 1600 ] || { echo "products are missing"; exit 1; }
-    ! grep 'sync\$' "$work/many.sass" || exit 1
+    awk -v product="$product" '{ print } $0 == product && !done { for (i = 0; i < 1600; i++) print product; done = 1 }' "$ptx" >"$work/groups_many.ptx"
+    "$heddle" compile -t $native "$work/groups_many.ptx" -o "$work/groups_many.cubin"
+    "$heddle" disasm "$work/groups_many.cubin" >"$work/groups_many.sass"
+    [ "$(grep -c HGMMA "$work/groups_many.sass")" -gt 1600 ] || { echo "products are missing"; exit 1; }
+    ! grep 'sync\$' "$work/groups_many.sass" || exit 1
 fi
 
 # Products stand at their places beside another WARPSYNC, too, and their descriptors are those of all lanes.
