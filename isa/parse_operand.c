@@ -104,15 +104,6 @@ static const char *nan_or_inf(const char *s, double *v, NanKind *nan) {
     return NULL;
 }
 
-/* The bits behind a NaN's name: (0x7fffffff). NULL if there are none. */
-static const char *nan_bits(const char *s, uint32_t *bits) {
-    char *end;
-    if (strncmp(s, "(0x", 3) != 0 || !isxdigit((unsigned char)s[3]))
-        return NULL;
-    *bits = (uint32_t)strtoul(s + 1, &end, 16);
-    return *end == ')' ? end + 1 : NULL;
-}
-
 static uint32_t half_bits(double v, bool bf16) {
     float f = (float)v;
     uint32_t b;
@@ -166,14 +157,37 @@ static const char *float_by_bits(const char *s, unsigned digits, uint32_t *bits)
     return end;
 }
 
+/* The bits behind a NaN's name, (0x7fffffff), in place of those of the name alone, of whose sign and kind
+ * they must be. NULL if there are none, or of something else: *miss is where then. */
+static const char *nan_bits(const char *s, unsigned type, bool bf16, uint32_t *bits, const char **miss) {
+    uint32_t sign = type == VT_H2 ? 0x8000 : 0x80000000;
+    uint32_t kind = sign | float_bits(type, (double)INFINITY, NAN_QUIET, bf16);
+    char *end;
+    if (*s != '(')
+        return NULL;
+    *miss = s + 1;
+    if (strncmp(s, "(0x", 3) != 0 || !isxdigit((unsigned char)s[3]))
+        return NULL;
+    uint64_t given = strtoull(s + 1, &end, 16);
+    bool infinite = given == (*bits & kind) && given != *bits;
+    if (*end != ')' || given > 2ull * sign - 1 || ((given ^ *bits) & kind) || infinite)
+        return NULL;
+    *bits = (uint32_t)given;
+    *miss = NULL;
+    return end + 1;
+}
+
 /* Decimal, INF, QNAN and SNAN with their bits or without, or the raw bits in hexadecimal. */
 static const char *one_float(Parse *p, const char *s, unsigned type, bool bf16, uint32_t *bits) {
     double v;
     NanKind nan = NAN_NONE;
     s = isa_parse_blanks(s);
-    const char *e = nan_or_inf(s, &v, &nan), *behind = nan ? nan_bits(e, bits) : NULL;
-    if (behind)
-        return behind;
+    const char *e = nan_or_inf(s, &v, &nan), *behind, *miss = NULL;
+    if (nan) {
+        *bits = float_bits(type, v, nan, bf16);
+        behind = nan_bits(e, type, bf16, bits, &miss);
+        return miss ? isa_parse_miss(p, miss, "expected the bits of such a NaN") : behind ? behind : e;
+    }
     if (!e) {
         char *end;
         const char *q = *s == '-' || *s == '+' ? s + 1 : s;

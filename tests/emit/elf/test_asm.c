@@ -316,12 +316,31 @@ static void test_float_bits(void **state) {
     expect_error(".target sm_80\n.entry k\n FADD R1, R2, 0F3f8000 ;\n", "test.sass:3:");
 }
 
+/* Bits behind a NaN's name are those of such a NaN, in the operand's width. */
+static void other_nans(void **state) {
+    (void)state;
+    static const char *const lines[] = {
+        "FADD R0, R1, +QNAN(0x3f800000)",       "FADD R0, R1, +QNAN(0xffc00001)",
+        "FADD R0, R1, +SNAN(0x7fc00001)",       "FADD R0, R1, +SNAN(0x7f800000)",
+        "FADD R0, R1, +QNAN(0x1ffc00001)",      "FADD R0, R1, +QNAN(12)",
+        "HADD2 R0, R1, +QNAN(0x12347e01), 1.0", "HADD2 R0, R1, -QNAN(0xfc01), 1.0"};
+    char text[200];
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        snprintf(text, sizeof text, ".target sm_80\n.entry k\n %s ;\n EXIT ;\n", lines[i]);
+        expect_error(text, "error E0354: expected the bits of such a NaN");
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_control),          cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_file_form_errors), cmocka_unit_test(test_control_of_target),
-        cmocka_unit_test(test_comments),         cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_damaged_text),     cmocka_unit_test(test_words),
-        cmocka_unit_test(test_float_bits)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(other_nans),
+                                       cmocka_unit_test(test_control),
+                                       cmocka_unit_test(test_errors),
+                                       cmocka_unit_test(test_file_form_errors),
+                                       cmocka_unit_test(test_control_of_target),
+                                       cmocka_unit_test(test_comments),
+                                       cmocka_unit_test(test_tables),
+                                       cmocka_unit_test(test_damaged_text),
+                                       cmocka_unit_test(test_words),
+                                       cmocka_unit_test(test_float_bits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
