@@ -119,10 +119,11 @@ static BlockId part_header(Arena *a, Function *f, BlockId header, const bool *st
     return before;
 }
 
+/* The forest knows no blocks that were made since, none of which has two ways on. */
 static bool is_divergent(const Heads *heads, uint32_t loop) {
     FOR_BLOCKS(heads->f, b)
-        if (loop_contains(&heads->loops, loop, b.i) && ir_block(heads->f, b)->succs.n > 1 &&
-            !uniform_branch(heads->f, b))
+        if (b.i < heads->g.n && loop_contains(&heads->loops, loop, b.i) &&
+            ir_block(heads->f, b)->succs.n > 1 && !uniform_branch(heads->f, b))
             return true;
     return false;
 }

@@ -36,7 +36,8 @@ add_test(NAME test_refusals COMMAND test_refusals $<TARGET_FILE:heddle> ${PROJEC
 set_tests_properties(test_refusals PROPERTIES LABELS err)
 # Orders and scopes, which the simulator cannot tell, against ptxas.
 add_test(NAME select_chain COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/select_chain.sh $<TARGET_FILE:heddle>)
-set_tests_properties(select_chain PROPERTIES LABELS lower)
+add_test(NAME parted_headers COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/parted_headers.sh $<TARGET_FILE:heddle>)
+set_tests_properties(select_chain parted_headers PROPERTIES LABELS lower)
 add_test(NAME memory_orders COMMAND ${HEDDLE_WITH_PTXAS} ${CMAKE_CURRENT_SOURCE_DIR}/memory_orders.sh $<TARGET_FILE:heddle>
   ${CMAKE_CURRENT_BINARY_DIR})
 set_tests_properties(memory_orders PROPERTIES SKIP_RETURN_CODE 77 LABELS emit)
