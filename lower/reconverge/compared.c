@@ -300,13 +300,17 @@ static void remember(Compared *compared, uint32_t v, const uint32_t *visits, uns
 }
 
 /* Of a predicate that decides between two numbers; what is unknown is drawn for each visit. */
-static bool decided(Compared *compared, Operand predicate, uint64_t lane, const uint32_t *visits) {
+static bool decided(Compared *compared, Operand predicate, uint64_t lane, const uint32_t *visits,
+                    bool *drawn) {
     const Function *f = compared->f;
     bool negated = predicate.mods & OPM_NOT;
     uint32_t v = opt_scalar(predicate);
     const Found *found = find_again(compared, v, visits);
-    if (found)
+    *drawn = false;
+    if (found) {
+        *drawn = found->number;
         return found->yes != negated;
+    }
     unsigned steps = compared->steps;
     Truth known = truth(compared, predicate, lane, visits, 0);
     if (!v)
@@ -315,14 +319,19 @@ static bool decided(Compared *compared, Operand predicate, uint64_t lane, const 
     bool yes = known == YES;
     if (known == UNKNOWN) {
         bool second = value->def.i && opt_scalar(*ir_dst(f, &f->insts.at[value->def.i], 0)) != v;
-        uint64_t drawn = draw(value->def.i, visits[value->block.i], value->uniform ? 0 : lane);
-        yes = (drawn >> 63) != (second != negated);
+        uint64_t number = draw(value->def.i, visits[value->block.i], value->uniform ? 0 : lane);
+        yes = (number >> 63) != (second != negated);
+        *drawn = true;
     }
-    remember(compared, v, visits, steps, yes != negated, 0);
+    remember(compared, v, visits, steps, yes != negated, *drawn);
     return yes;
 }
 
-/* The number that the operand is where the way has come to; false: not known. */
+static bool number_of(Compared *compared, Operand o, uint64_t lane, const uint32_t *visits, int32_t *number);
+
+/* The number that the operand is where the way has come to; false: not known. What a profile's counts may
+ * decide is not known by a choice that was drawn where the other number would not be: half of all lanes would
+ * count on from what an exception sets. */
 static bool find_number(Compared *compared, Operand o, uint64_t lane, const uint32_t *visits,
                         int32_t *number) {
     const Function *f = compared->f;
@@ -343,15 +352,26 @@ static bool find_number(Compared *compared, Operand o, uint64_t lane, const uint
             *number = (int32_t)((followed ? (uint32_t)followed->number : 0) + plus);
             return followed && followed->known;
         }
-        if (!op_is_always(i->guard) && i->flags & IF_TIED && !decided(compared, i->guard, lane, visits))
-            o = *ir_tied(f, i, 0);
-        else if (i->op == IR_COPY || i->op == OT_MOV)
+        bool guarded = !op_is_always(i->guard) && i->flags & IF_TIED, drawn = false;
+        Operand kept = guarded ? *ir_tied(f, i, 0) : (Operand){0}, other = kept;
+        if (guarded && !decided(compared, i->guard, lane, visits, &drawn)) {
+            if (drawn && compared->counts)
+                return false;
+            o = kept;
+            continue;
+        }
+        if (i->op == IR_COPY || i->op == OT_MOV) {
             o = *ir_src(f, i, 0);
-        else if (i->op == OT_SEL)
-            o = *ir_src(f, i, decided(compared, *ir_src(f, i, SEL_pp), lane, visits) ? SEL_ra : SEL_rb);
-        else if (compared->counts && is_step(f, i, &o, &step))
+        } else if (i->op == OT_SEL) {
+            bool first = decided(compared, *ir_src(f, i, SEL_pp), lane, visits, &drawn);
+            o = *ir_src(f, i, first ? SEL_ra : SEL_rb);
+            other = *ir_src(f, i, first ? SEL_rb : SEL_ra);
+        } else if (compared->counts && is_step(f, i, &o, &step)) {
             plus += (uint32_t)step;
-        else
+        } else {
+            return false;
+        }
+        if (drawn && compared->counts && !number_of(compared, other, lane, visits, &step))
             return false;
     }
     return false;

@@ -13,17 +13,11 @@
 #include <string.h>
 
 enum {
-    MOST_DRAWN = 64,        /* ways of a branch */
     RARELY = 64,            /* one of so many times */
     MOST_LANES = 8 * LANES, /* of a kind of warps */
     MOST_VAIN = 2 * LANES   /* the same, one after the other, that take no fresh way */
 };
 static const double rounds_at_depth[] = {1, 7, 5, 4, 3, 2};
-
-typedef struct { /* edges that leave a loop */
-    uint32_t n;
-    double ends;
-} Exits;
 
 /* ---- ways ---- */
 
@@ -93,13 +87,6 @@ static double expected_rounds(const Expect *expect, uint32_t block) {
     return rounds_at_depth[depth < 5 ? depth : 5];
 }
 
-/* The others are never drawn. */
-static uint32_t slots_drawn(const Graph *graph, uint32_t b) {
-    return slots_of(graph, b) < MOST_DRAWN ? slots_of(graph, b) : MOST_DRAWN;
-}
-
-static double unit(uint64_t hash) { return (double)(hash >> 11) * 0x1p-53; }
-
 /* The slot of two that lanes hardly ever take; NO_NODE if there is none. */
 static uint32_t rare_slot(const Expect *expect, uint32_t b) {
     const Reconv *reconv = expect->reconv;
@@ -116,6 +103,10 @@ static bool may_end_loop(const Expect *expect, uint32_t b) {
     for (uint32_t s = 0; s < n; s++)
         leaving += expect->leaves[expect->reconv->g.succ_at[b] + s];
     return leaving && leaving < n;
+}
+
+static uint32_t slots_drawn(const Graph *graph, uint32_t b) {
+    return slots_of(graph, b) < MOST_DRAWN ? slots_of(graph, b) : MOST_DRAWN;
 }
 
 /* The likelihood of each slot, of so many at most. Lopsided warps are spread over the ways that lead on: of a
@@ -144,13 +135,6 @@ static void find_likely(Expect *expect, uint32_t b, bool lopsided, const Exits *
             p[s] *= (1 - leave) / stay;
 }
 
-/* In which round of its loop is the lane, that has come to b? Lanes that came into the loop together are in
- * the same, however often others were in it before. */
-static uint32_t round_of(const Expect *expect, uint32_t b, const uint32_t *visits) {
-    uint32_t l = expect->loops.innermost[b], header = l == NO_NODE ? b : expect->loops.at[l].header;
-    return visits[header] - expect->entered[header];
-}
-
 /* All lanes go one way: round a loop as often as it is taken to have rounds, else three times of four where
  * more is done, in one of the warps everywhere at first: a guard around the whole function must not hide it.
  */
@@ -174,93 +158,6 @@ static uint32_t common_slot(const Expect *expect, uint32_t b, unsigned warp, con
     if (((warp + visit + (uint32_t)(rng_mix(b) % 3)) & 3) != 3)
         return stays;
     return (stays + 1 + (warp + visit / 4) % (n - 1)) % n;
-}
-
-/* The rounds of all loops around b that the lane is in, as one number: lanes that come to b in the same ones
- * may be together there, however often each has been there before. */
-static uint64_t rounds_around(const Expect *expect, uint32_t b, const uint32_t *visits) {
-    uint64_t rounds = b;
-    for (uint32_t l = expect->loops.innermost[b]; l != NO_NODE; l = expect->loops.at[l].parent) {
-        uint32_t header = expect->loops.at[l].header;
-        rounds = rng_mix(rounds + RNG_STEP + visits[header] - expect->entered[header]);
-    }
-    return rounds;
-}
-
-/* Lanes that end a loop together by its one exit do it in the round that is the mean, most often there is no
- * other: drawn round by round, loops would end too early in some warps for what is in them to count. */
-static void keep_rounds(const Expect *expect, uint32_t b, uint32_t n, double *share, double *sum,
-                        bool stays) {
-    for (uint32_t s = 0; s < n; s++)
-        if (expect->leaves[expect->reconv->g.succ_at[b] + s] == stays) {
-            *sum -= share[s];
-            share[s] = 0;
-        }
-}
-
-/* Between 0 and 1, spread evenly over the warps: of eight, one does what is done once in eight times. */
-static double spread_over_warps(const Expect *expect, uint64_t hash, unsigned warp) {
-    uint64_t step = hash >> 40 | 1, turn = hash >> 20;
-    return ((double)((warp * step + turn) % expect->nwarps) + unit(rng_mix(hash + warp * RNG_STEP))) /
-           expect->nwarps;
-}
-
-/* How likely a group of the profile's was to go one way by chance, if its lanes decided each on its own and
- * take the way with likelihood q. Of the sizes of groups the mean is known: they are taken to be between all
- * alike, as of a warp that is together, and what is left of a warp round after round. */
-static double all_by_chance(const PtxBranch *counts, uint64_t lanes, double q) {
-    double size = (double)lanes / (double)counts->warps, whole = size / (double)LANES, same = 1;
-    for (unsigned n = 0; n < (unsigned)(size + 0.5); n++)
-        same *= q;
-    return whole * same + (1 - whole) * q / (size - (size - 1) * q);
-}
-
-/* As a profile has it: whether lanes decide each on its own in these rounds, or one for all. Where groups
- * were small, they parted less often than larger ones would, which joins make of them. One for all decides so
- * that lanes go each way as often in all as they were counted: groups that leave a loop are mostly smaller
- * than those that stay. */
-static uint32_t measured_slot(const Expect *expect, uint32_t b, unsigned warp, uint32_t lane,
-                              const uint32_t *visits, const Exits *exits) {
-    const PtxBranch *counts = expect->counts[b];
-    double own[MOST_DRAWN], common[MOST_DRAWN], owns = 0, commons = 0, leaving = 0, parts = 0, by_chance = 0;
-    uint32_t n = counts->nways < MOST_DRAWN ? counts->nways : MOST_DRAWN;
-    uint64_t lanes = 0;
-    for (uint32_t s = 0; s < n; s++) {
-        own[s] = (double)counts->ways[s].apart, owns += own[s];
-        lanes += counts->ways[s].lanes;
-    }
-    if (expect->divergent[b] && owns > 0) {
-        for (uint32_t s = 0; s < n; s++)
-            by_chance += all_by_chance(counts, lanes, own[s] / owns);
-        parts = (double)counts->divergent / (double)counts->warps / (1 - by_chance);
-        parts = parts < 1 ? parts : 1;
-    }
-    for (uint32_t s = 0; s < n; s++) {
-        common[s] = parts > 0
-                        ? (double)counts->ways[s].lanes - parts * (double)lanes * own[s] / owns
-                        : (double)(counts->divergent ? counts->ways[s].lanes : counts->ways[s].together);
-        common[s] = common[s] > 0 ? common[s] : 0;
-        commons += common[s];
-        leaving += expect->leaves[expect->reconv->g.succ_at[b] + s] ? common[s] : 0;
-    }
-    uint64_t rounds = rng_mix(rounds_around(expect, b, visits) + RNG_STEP);
-    double u = spread_over_warps(expect, rounds, warp), *share = common, sum = commons;
-    uint32_t l = expect->loops.innermost[b];
-    if (u < parts || commons <= 0) {
-        u = unit(rng_mix(rng_mix(rounds + warp * RNG_STEP) + (lane + 2) * RNG_STEP));
-        share = own, sum = owns;
-    } else {
-        u = (u - parts) / (1 - parts);
-        if (leaving > 0 && leaving < sum && exits[l].n == 1)
-            keep_rounds(expect, b, n, share, &sum, round_of(expect, b, visits) * leaving < sum);
-    }
-    u *= sum;
-    for (uint32_t s = 0; s + 1 < n; s++) {
-        if (u < share[s])
-            return s;
-        u -= share[s];
-    }
-    return n - 1;
 }
 
 /* What is rare is counted and not drawn: by chance no lane would go there, and a join that holds the others
@@ -288,7 +185,7 @@ static uint32_t draw_slot(const Expect *expect, uint32_t b, unsigned warp, uint3
                                                                    !counts && !may_end_loop(expect, b))
                                             : NO_NODE;
     if (counts && decided == NO_NODE)
-        return measured_slot(expect, b, warp, lane, visits, exits);
+        return reconv_measured_slot(expect, b, warp, lane, visits, exits);
     if (!expect->divergent[b])
         return common_slot(expect, b, warp, visits);
     if (decided != NO_NODE)
@@ -296,8 +193,8 @@ static uint32_t draw_slot(const Expect *expect, uint32_t b, unsigned warp, uint3
     if (expect->rare[b] != NO_NODE)
         return counted_slot(expect, b);
     uint32_t n = slots_drawn(&expect->reconv->g, b);
-    double u = unit(rng_mix(rng_mix(((uint64_t)b << 32 | visit) + RNG_STEP) +
-                            (lane * expect->nwarps + warp + 1) * RNG_STEP));
+    double u = unit_of(rng_mix(rng_mix(((uint64_t)b << 32 | visit) + RNG_STEP) +
+                               (lane * expect->nwarps + warp + 1) * RNG_STEP));
     for (uint32_t s = 0; s + 1 < n; s++) {
         if (u < p[s])
             return s;
@@ -427,6 +324,43 @@ bool reconv_expect_meets(const Expect *expect, const Join *join) {
     for (unsigned k = 0; k < join->breaks.n && !meets; k++)
         meets = comes_along(expect, join->breaks.at[k]);
     return meets;
+}
+
+/* Of each warp the lanes whose ways, slots by now, lead by a block. */
+static void count_lanes(Expect *expect) {
+    Reconv *reconv = expect->reconv;
+    const Graph *graph = &reconv->g;
+    uint8_t *lanes = ARENA_ARRAY(&reconv->a, uint8_t, graph->n);
+    expect->most_lanes = ARENA_ARRAY(&reconv->a, uint8_t, graph->n);
+    for (unsigned warp = 0; warp < expect->nwarps; warp++) {
+        memset(lanes, 0, graph->n * sizeof *lanes);
+        for (uint32_t lane = 0; lane < LANES; lane++) {
+            const uint32_t *next = expect->way[warp][lane].edges;
+            uint32_t b = reconv->f->entry.i, slot = 0, round = ++reconv->round;
+            while (b && slot != NOWHERE) {
+                if (reconv->mark[b] != round) {
+                    reconv->mark[b] = round;
+                    lanes[b]++;
+                    if (lanes[b] > expect->most_lanes[b])
+                        expect->most_lanes[b] = lanes[b];
+                }
+                if (expect->ends_way[b])
+                    break;
+                slot = slots_of(graph, b) > 1 ? *next++ : 0;
+                b = slot == NOWHERE ? 0 : graph->succ[graph->succ_at[b] + slot];
+            }
+        }
+    }
+}
+
+unsigned reconv_expect_lanes(Expect *expect, const Join *join) {
+    unsigned most = 0;
+    if (!expect->most_lanes)
+        count_lanes(expect);
+    for (unsigned k = 0; k < join->places.n; k++)
+        if (expect->most_lanes[join->places.at[k]] > most)
+            most = expect->most_lanes[join->places.at[k]];
+    return most;
 }
 
 /* The next place of the join that lanes come by; its number of places if there is none. */
@@ -655,6 +589,13 @@ static bool is_measured(const Expect *expect) {
     return false;
 }
 
+/* So many lanes take the edge out of a branch in a profile. */
+static uint64_t lanes_along(const Expect *expect, uint32_t b, const uint32_t *edge) {
+    const PtxBranch *counts = expect->counts[b];
+    uint32_t slot = (uint32_t)(edge - expect->reconv->g.succ) - expect->reconv->g.succ_at[b];
+    return counts && slot < counts->nways ? counts->ways[slot].lanes : 0;
+}
+
 Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent) {
     Arena *a = &reconv->a;
     Expect *expect = ARENA_NEW(a, Expect);
@@ -702,7 +643,8 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
             for (uint32_t l = reconv->order.order[k] ? expect->loops.innermost[reconv->order.order[k]]
                                                      : NO_NODE;
                  l != NO_NODE && !loop_contains(&expect->loops, l, *s); l = expect->loops.at[l].parent)
-                exits[l].n++, exits[l].ends += expect->ends[s - reconv->g.succ];
+                exits[l].n++, exits[l].ends += expect->ends[s - reconv->g.succ],
+                    exits[l].lanes += lanes_along(expect, reconv->order.order[k], s);
     for (uint32_t k = 0; k < reconv->order.count; k++) {
         uint32_t b = reconv->order.order[k];
         expect->until_rare[b] = (uint32_t)(rng_mix(b) % LANES);

@@ -14,6 +14,7 @@ enum {
     INST_WEIGHT = 32,
     LEAST_B_WEIGHT = 5,
     MOST_B_WEIGHT = 16,
+    MOST_DRAWN = 64,   /* ways of a branch; the others are never drawn */
     COPY_IN_BLOCK = 16 /* so many copies on an edge, in parts of an instruction, stand in a block */
 };
 
@@ -24,6 +25,12 @@ typedef struct {
         *edges; /* into graph.succ, of the blocks with several; last their number, should the way end there.
                    An expected run wants the slots in their place, NOWHERE for the last (take_slots) */
 } Way;
+
+typedef struct { /* edges that leave a loop */
+    uint32_t n;
+    double ends;
+    uint64_t lanes; /* that took them, in a profile */
+} Exits;
 
 typedef struct {
     uint32_t join, next; /* next + 1: place in the pool; 0: none */
@@ -92,6 +99,7 @@ struct Expect {
     unsigned nwarps;
     Way way[MEASURED_WARPS][LANES]; /* of nwarps */
     bool *comes;                    /* [position] lanes, on their ways */
+    uint8_t *most_lanes;            /* [block] of one warp that come there; NULL: not counted yet */
     uint64_t steps;                 /* with those of runs that are remembered */
     uint64_t ran;                   /* without */
     /* parts (expect_parts.c), and what ran in them */
@@ -121,6 +129,16 @@ struct Expect {
 static inline uint32_t slots_of(const Graph *graph, uint32_t b) {
     return graph->succ_at[b + 1] - graph->succ_at[b];
 }
+static inline double unit_of(uint64_t hash) { return (double)(hash >> 11) * 0x1p-53; }
+/* In which round of its loop is the lane, that has come to b? Lanes that came into the loop together are in
+ * the same, however often others were in it before. */
+static inline uint32_t round_of(const Expect *expect, uint32_t b, const uint32_t *visits) {
+    uint32_t l = expect->loops.innermost[b], header = l == NO_NODE ? b : expect->loops.at[l].header;
+    return visits[header] - expect->entered[header];
+}
+/* The way that the lane takes at the end of a block whose ways a profile counted. */
+uint32_t reconv_measured_slot(const Expect *expect, uint32_t b, unsigned warp, uint32_t lane,
+                              const uint32_t *visits, const Exits *exits);
 /* The function's parts and where its lanes are there; their ways are slots already. */
 void reconv_expect_parts(Expect *expect);
 #endif

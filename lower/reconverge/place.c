@@ -36,11 +36,12 @@ enum {
     VAIN_GAIN = 1024,
     OTHER_MARGIN = 64,    /* a set that is dearer than the best by one in so many becomes no better one */
     MARGIN = 128,         /* a join saves more than one in so many instructions */
-    ROUNDS_MARGIN = 128,  /* the same of a join of several rounds: data that go otherwise lose much by it */
+    ROUNDS_MARGIN = 16,   /* the same of a join of several rounds: data that go otherwise lose much by it */
     INSTEAD_MARGIN = 8,   /* the same of one in place of a header's join that lanes pass */
     PARTED_MARGIN = 4,    /* the same of those that need a header of their own: inner loops' rounds may be
                              cut short rounds of the outer one, which lanes go together */
     PARTED_MEASURED = 16, /* the same with a profile, which counts those */
+    FEW_LANES = 4,        /* of a warp are too few to tell that their post-dominator has nobody to join */
     DEEPEST = 7,          /* loops told apart */
     MOST_ROUNDS = 6
 };
@@ -454,14 +455,15 @@ static bool try_adding(Search *search, uint32_t c) {
 
 static bool try_without(Search *search, uint32_t c) {
     Places *places = search->places;
-    /* a post-dominator goes only where that is better, none for being where no warp came by */
+    /* a post-dominator goes only where that is better, none for being where hardly a lane came by */
     uint64_t spare = places->all.at[c].join.ipdom ? 0 : margin(search, &places->all.at[c]);
     search->ntrial = 0;
     for (unsigned k = 0; k < places->nset; k++)
         if (places->set[k] != c)
             search->trial[search->ntrial++] = places->set[k];
     uint64_t cost = reconv_cost_of(search, search->trial, search->ntrial, search->cost + spare);
-    if (cost >= search->cost + spare || (cost == search->cost && places->all.at[c].first))
+    if (cost >= search->cost + spare || (cost == search->cost && places->all.at[c].first) ||
+        (places->all.at[c].join.ipdom && reconv_expect_lanes(search->e, &places->all.at[c].join) < FEW_LANES))
         return false;
     take_trial(search, cost);
     return true;

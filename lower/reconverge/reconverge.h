@@ -172,6 +172,8 @@ const uint32_t *reconv_count_issues(Expect *expect, const Join *const *joins, un
 uint64_t reconv_expect_spare(const Expect *expect, const uint32_t *issued, uint32_t block);
 /* Do lanes come by any place of this join? Without it the warp does the same if none does. */
 bool reconv_expect_meets(const Expect *expect, const Join *join);
+/* Of all lanes of one warp at most so many come by a place of the join. */
+unsigned reconv_expect_lanes(Expect *expect, const Join *join);
 /* Does the warp do the same with one join as with the other of the same block? */
 bool reconv_expect_alike(const Expect *expect, const Join *one, const Join *other);
 /* Such units as warp instructions, of one warp. */

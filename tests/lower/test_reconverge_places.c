@@ -544,21 +544,56 @@ static void test_skipped(void **state) {
     unload(&l);
 }
 
+/* A loop of many exits laid out round after round, in each of which lanes part and meet: hardly a lane is
+ * expected in the last ones, so that whether these part is chance, and where they do not meet again nobody
+ * does from there on. */
+static void lay_out(unsigned rounds) {
+#define UNKNOWN "  %%r%u = MUFU(func=RSQ) %%r1\n  %%p%u, _ = ISETP(cmp=GT) %%r%u, 0x5, _, _\n"
+    const unsigned last = 3 * rounds + 1;
+    static char text[1 << 14], outs[512];
+    char *to = text, *out = outs;
+    const char *end = text + sizeof text, *out_end = outs + sizeof outs;
+    to = add_text(to, end, "module sm_80 opt=2 const=0\n" KERNEL("k"));
+    for (unsigned k = 0; k < rounds; k++) {
+        unsigned b = 3 * k + 1, next = k + 1 < rounds ? b + 3 : last;
+        to = k ? add_text(to, end, "bb%u: preds(bb%u) succs(bb%u bb%u)\n", b, b - 1, b + 1, b + 2)
+               : add_text(to, end, "bb1: preds() succs(bb2 bb3)\n  %%r1 = S2R SR[tid.x]\n");
+        to = add_text(to, end, UNKNOWN "  @%%p%u BRA _, _, bb%u\n  BRA _, _, bb%u\n", 2 * k + 10, 2 * k + 100,
+                      2 * k + 10, 2 * k + 100, b + 1, b + 2);
+        to = add_text(to, end, "bb%u: preds(bb%u) succs(bb%u)\n" FOUR FOUR "  BRA _, _, bb%u\n", b + 1, b,
+                      b + 2, b + 2);
+        to = add_text(to, end, "bb%u: preds(bb%u bb%u) succs(", b + 2, b, b + 1);
+        to = next == last
+                 ? add_text(to, end, "bb%u)\n" SIXTEEN "  BRA _, _, bb%u\n", next, next)
+                 : add_text(to, end,
+                            "bb%u bb%u)\n" SIXTEEN UNKNOWN "  @%%p%u BRA _, _, bb%u\n  BRA _, _, bb%u\n",
+                            last, next, 2 * k + 11, 2 * k + 101, 2 * k + 11, 2 * k + 101, last, next);
+        out = add_text(out, out_end, " bb%u", b + 2);
+    }
+    add_text(to, end, "bb%u: preds(%s) succs()\n" SIXTEEN "  EXIT _\n}\n", last, outs + 1);
+#undef UNKNOWN
+    Loaded l;
+    reconverge(&l, text);
+    for (unsigned k = 0; k < rounds; k++)
+        assert_int_equal(at(l.m->funcs.at[0], 3 * k + 3, 0)->op, OT_BSYNC);
+    unload(&l);
+}
+
+static void test_laid_out(void **state) {
+    (void)state;
+    for (unsigned rounds = 20; rounds <= 28; rounds += 4)
+        lay_out(rounds);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_if),
-        cmocka_unit_test(test_barrier_joins),
-        cmocka_unit_test(test_no_barrier),
-        cmocka_unit_test(test_loop),
-        cmocka_unit_test(test_retries),
-        cmocka_unit_test(test_one_selector),
-        cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_collectives),
-        cmocka_unit_test(test_checker),
-        cmocka_unit_test(test_rare),
-        cmocka_unit_test(test_unseen),
-        cmocka_unit_test(test_skipped),
-        cmocka_unit_test(test_calls_each_other),
+        cmocka_unit_test(test_if),         cmocka_unit_test(test_barrier_joins),
+        cmocka_unit_test(test_no_barrier), cmocka_unit_test(test_loop),
+        cmocka_unit_test(test_retries),    cmocka_unit_test(test_one_selector),
+        cmocka_unit_test(test_calls),      cmocka_unit_test(test_collectives),
+        cmocka_unit_test(test_checker),    cmocka_unit_test(test_rare),
+        cmocka_unit_test(test_unseen),     cmocka_unit_test(test_skipped),
+        cmocka_unit_test(test_laid_out),   cmocka_unit_test(test_calls_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
