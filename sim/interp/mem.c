@@ -353,14 +353,26 @@ uint64_t interp_atomic_value(const PtxCode *code, uint64_t old, uint64_t b, bool
     return interp_atomic_int(code, old, b);
 }
 
+/* The bytes of an atomic operation. PTX has none on local memory: ptxas lets no local variable change there.
+ */
+static uint8_t *atomic_bytes(PtxRun *run, PtxThread *thread, const PtxCode *code, uint64_t address,
+                             unsigned size_bytes) {
+    uint8_t *bytes = interp_memory(run, thread, code, code->space, address, size_bytes, true);
+    if (!bytes)
+        return NULL;
+    if (code->space == SP_NONE && generic_space(&address) == SP_LOCAL)
+        interp_warn(run, thread, code, TRAP_UNDEFINED, "atomic operation on local memory");
+    interp_race_atomic(run, thread, code, bytes);
+    return bytes;
+}
+
 /* Each element of a vector for itself, one behind the other. */
 static PtxStep exec_atomic_vector(PtxRun *run, PtxThread *t, const PtxCode *code) {
     uint64_t address = interp_address(run, t, code, code->space);
     unsigned bytes = (unsigned)code->size_bytes * code->nvec;
-    uint8_t *p = interp_memory(run, t, code, code->space, address, bytes, true);
+    uint8_t *p = atomic_bytes(run, t, code, address, bytes);
     if (!p)
         return STEP_STOP;
-    interp_race_atomic(run, t, code, p);
     uint64_t old[8], numbers[8];
     for (unsigned i = 0; i < code->nvec; i++)
         numbers[i] = interp_arg(run, t, &code->vec[i]);
@@ -379,10 +391,9 @@ static PtxStep exec_atomic_vector(PtxRun *run, PtxThread *t, const PtxCode *code
 /* exch and cas of 128 bits. */
 static PtxStep exec_atomic_wide(PtxRun *run, PtxThread *thread, const PtxCode *code) {
     uint64_t address = interp_address(run, thread, code, code->space), old[2], value[4];
-    uint8_t *bytes = interp_memory(run, thread, code, code->space, address, sizeof old, true);
+    uint8_t *bytes = atomic_bytes(run, thread, code, address, sizeof old);
     if (!bytes)
         return STEP_STOP;
-    interp_race_atomic(run, thread, code, bytes);
     if (run->slow)
         note_access(run, PTX_ACCESS_ATOMIC, code->space, address, sizeof old, bytes);
     memcpy(old, bytes, sizeof old);
@@ -399,10 +410,9 @@ static PtxStep exec_atomic_wide(PtxRun *run, PtxThread *thread, const PtxCode *c
 
 PtxStep interp_atomic(PtxRun *run, PtxThread *t, const PtxCode *code) {
     uint64_t address = interp_address(run, t, code, code->space), b = interp_arg(run, t, &code->src[1]);
-    uint8_t *p = interp_memory(run, t, code, code->space, address, code->size_bytes, true);
+    uint8_t *p = atomic_bytes(run, t, code, address, code->size_bytes);
     if (!p)
         return STEP_STOP;
-    interp_race_atomic(run, t, code, p);
     uint64_t old = word_load(p, code->size_bytes), value;
     if (run->slow)
         note_numbers(run, code, address, &b, 1);

@@ -84,6 +84,18 @@ for name in apart left odd far unset stop; do
     want 4 $verdict "$work/$name.ptx" "$work/ok.cubin" $launch
   done
 done
+# PTX has no atomics on local memory: what one leaves there excuses, what one leaves in shared memory does not
+atomic=' .local .b32 v; .shared .b32 u[64]; .reg .u64 a; mov.u64 a, ROOM; cvta.WHERE.u64 a, a; st.u32 [a], i; atom.add.u32 x, [a], STEP;
+ ld.u32 y, [a]; st.global.u32 [p], y;'
+for where in local:v:undefined shared:u:differs; do
+  rest=${where#*:}
+  for step in 1 2; do
+    echo "$atomic" | sed "s/WHERE/${where%%:*}/; s/ROOM/${rest%:*}/" | kernel atomic$step $step
+  done
+  "$heddle" compile "$work/atomic2.ptx" -t sm_80 -o "$work/atomic.cubin"
+  want 4 "${where##*:}" "$work/atomic1.ptx" "$work/atomic.cubin" --block 1 --arg 'out:o:u32[64]'
+  want 0 equal "$work/atomic2.ptx" "$work/atomic.cubin" --block 1 --arg 'out:o:u32[64]'
+done
 # lanes that part where `.uni` and `.aligned` say that they do not are shown of equal results too
 uni=' and.b32 x, i, 1; setp.eq.u32 q, x, STEP; mov.u32 y, 3; @q bra.uni A; mov.u32 y, 7; A: st.global.u32 [p], y;'
 around=' and.b32 x, i, 1; setp.eq.u32 q, x, STEP; mov.u32 y, 3; @q bra A; bar.sync 0; mov.u32 y, 7; A: st.global.u32 [p], y;'

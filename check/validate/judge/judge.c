@@ -611,17 +611,23 @@ static void judge_coverage(Judge *judge, const uint8_t *funcs) {
         judgement->diff_plan = NULL;
         return;
     }
-    bool few_values =
-        judgement->values.total >= FEW_CLASSES && covered_part(judgement->values) < AUTO_ENOUGH_VALUES;
-    bool little =
-        (!judge->stores &&
-         !(coverage_is_whole(&judge->cover, judge->m, funcs) &&
-           judgement->machine.reached == judgement->machine.total) &&
-         coverage_may_show(&judge->cover, judge->m, funcs)) ||
-        (judge->automatic && (covered_part(judgement->ptx) < AUTO_ENOUGH ||
-                              covered_part(judgement->machine) < AUTO_ENOUGH_MACHINE || few_values));
-    if (little && verdict_status(judgement->verdict) == STATUS_DONE)
+    Covered machine = judgement->machine;
+    bool few_values = judge->automatic && judgement->values.total >= FEW_CLASSES &&
+                      covered_part(judgement->values) < AUTO_ENOUGH_VALUES;
+    bool few_blocks = judge->automatic && covered_part(machine) < AUTO_ENOUGH_MACHINE;
+    bool little = (!judge->stores &&
+                   !(coverage_is_whole(&judge->cover, judge->m, funcs) &&
+                     judgement->machine.reached == judgement->machine.total) &&
+                   coverage_may_show(&judge->cover, judge->m, funcs)) ||
+                  (judge->automatic && covered_part(judgement->ptx) < AUTO_ENOUGH) || few_blocks ||
+                  few_values;
+    if (little && verdict_status(judgement->verdict) == STATUS_DONE) {
         judgement->verdict = VERDICT_LITTLE_COVERED;
+        if (few_blocks)
+            note(judgement, "%u of %u machine blocks", machine.reached, machine.total);
+        if (few_values)
+            note(judgement, "%u of %u operand classes", judgement->values.reached, judgement->values.total);
+    }
     if (!judge->stores && verdict_status(judgement->verdict) != STATUS_DIFFERS)
         note(judgement, "nothing is stored");
     if (judgement->nharmful)
