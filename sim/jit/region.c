@@ -21,20 +21,15 @@ RegionKind region_kind(const Run *run, uint32_t pc) {
 }
 
 static void name_operand(RegionOperands *out, Operand operand, unsigned regs, bool written) {
-    uint32_t n = regs > operand.count ? regs : operand.count;
-    uint32_t zero = operand.file == RF_UR ? REG_URZ : REG_RZ;
-    if (operand.kind != OPK_REG)
-        return;
-    if (operand.file == RF_P || operand.file == RF_UP) {
+    uint32_t row = 0, n = machine_operand_rows(operand, regs, &row);
+    for (; n--; row++) {
+        out->rows[row] = true;
+        out->written[row] |= written;
+    }
+    if (operand.kind == OPK_REG && (operand.file == RF_P || operand.file == RF_UP)) {
         uint32_t bit = 1u << ((operand.value & 7) + (operand.file == RF_UP ? PRED_UP : 0));
         out->preds |= bit;
         out->preds_written |= written ? bit : 0;
-    } else if (operand.file == RF_R || operand.file == RF_UR) {
-        for (uint32_t reg = operand.value; reg < operand.value + (n ? n : 1) && reg < zero; reg++) {
-            uint32_t row = reg + (operand.file == RF_UR ? ROW_UR : 0);
-            out->rows[row] = true;
-            out->written[row] |= written;
-        }
     }
 }
 

@@ -68,8 +68,9 @@ static SrcRef source(Bind *bind, Operand o, unsigned width) {
                 break;
             if (o.value + count > NUM_UR)
                 bind_fail(bind, "uniform register out of range");
-            run->ur_used = true;
-            return warp_rows(ROW_UR + (o.value + count > NUM_UR ? 0 : o.value));
+            uint32_t row = ROW_UR + (o.value + count > NUM_UR ? 0 : o.value);
+            machine_name_rows(run, row, count);
+            return warp_rows(row);
         }
         if (o.value == REG_RZ)
             break;
@@ -77,8 +78,7 @@ static SrcRef source(Bind *bind, Operand o, unsigned width) {
             bind_fail(bind, "register out of range");
             break;
         }
-        if (o.value + count > run->rows_used)
-            run->rows_used = o.value + count;
+        machine_name_rows(run, o.value, count);
         return warp_rows(o.value);
     case OPK_CMEM: return bind_cmem(bind, o, width);
     case OPK_IMM: return bind_immediate(bind, o.value, width);
@@ -111,11 +111,7 @@ static void destination(Bind *bind, unsigned slot, unsigned *nd, unsigned *np) {
         if (o.value + count > most)
             bind_fail(bind, "register out of range");
         else
-            row = base + o.value;
-        if (file == RF_UR)
-            run->ur_used = true;
-        else if (o.value + count > run->rows_used && o.value + count <= most)
-            run->rows_used = o.value + count;
+            machine_name_rows(run, row = base + o.value, count);
     }
     if (*nd < 2)
         bind->d->dst[(*nd)++] = (uint16_t)(row * ROW_BYTES);
@@ -248,14 +244,14 @@ bool bind_now(Run *run, uint32_t pc) {
 bool bind_ahead(Run *run, uint32_t pc, Dec *dec) {
     SimTrapKind kind;
     char why[WHY_BYTES];
-    uint32_t rows_used = run->rows_used;
-    bool ur_used = run->ur_used, good = run->prog[pc].full != bind_decode;
+    RowSet named = run->named, cleared = run->cleared;
+    bool good = run->prog[pc].full != bind_decode;
     if (good)
         *dec = run->prog[pc];
     else
         good = decode_into(run, pc, dec, &kind, why);
-    run->rows_used = rows_used; /* nobody has executed it */
-    run->ur_used = ur_used;
+    run->named = named; /* nobody has executed it */
+    run->cleared = cleared;
     return good;
 }
 

@@ -291,9 +291,8 @@ static void add_counts(Run *run, const Helper *helper) {
     sum->barriers += stats->barriers;
     if (stats->max_resident > sum->max_resident)
         sum->max_resident = stats->max_resident;
-    if (helper->run.rows_used > run->rows_used)
-        run->rows_used = helper->run.rows_used;
-    run->ur_used |= helper->run.ur_used;
+    for (unsigned i = 0; i < ROW_SET_WORDS; i++)
+        row_set_add_word(&run->named, i, helper->run.named.bits[i]);
     run->mem_version += helper->run.mem_version;
     run->clock_reads += helper->run.clock_reads;
 }

@@ -23,6 +23,7 @@ enum { PROOF_INTERVAL = 1 << 12, STATE_PER_TICK = 4, ADD_BLOCK_AFTER = 1 << 24 }
  * it in loops of such lengths that their common state takes long to come again. */
 enum { QUIET = 1 << 17 };
 enum { POLL_TICKS = 1 << 15 }; /* a few milliseconds */
+enum { STARTS_THAT_PAY = 16 }; /* blocks in memory of earlier ones, for a look at the kernel's beginning */
 /* Bytes of memory that may be hashed: so many, and more for each tick. */
 enum { HASH_AT_ONCE = 1 << 20, HASH_PER_TICK = 8 };
 
@@ -105,13 +106,12 @@ static Cta *cta_create(Run *run) {
 
 static void start_registers(const Run *run, Warp *warp) {
     bool other = run->opt.unwritten == MACHINE_UNWRITTEN_OTHER; /* then also those of code not bound yet */
-    run->level->clear(warp, run->rows_used > ROW_RZ ? ROW_RZ : run->rows_used);
-    if (other)
+    run->level->clear(warp, warp->valid == ~0u ? &run->cleared : &run->named);
+    if (other) {
         machine_fill_unwritten(run, warp->rows, (size_t)ROW_RZ * ROW_BYTES);
-    if (other || run->ur_used)
         machine_fill_unwritten(run, warp->rows + ROW_UR * ROW_BYTES, NUM_UR * ROW_BYTES);
-    if (other)
         memset(warp->p, 0xff, sizeof warp->p);
+    }
     warp->p[REG_PT] = warp->p[PRED_UP + REG_UPT] = ~0u;
 }
 
@@ -187,6 +187,8 @@ void machine_grid_drop(Grid *grid, uint32_t slot) {
 static void start_block(Grid *g, uint64_t n) {
     Run *run = g->r;
     Cta *cta = g->spare ? g->spare : cta_create(run);
+    if (g->spare && ++run->starts == STARTS_THAT_PAY && !run->slow)
+        machine_find_written_first(run);
     g->spare = NULL;
     const uint32_t *block = run->launch->block, threads = block[0] * block[1] * block[2];
     cta->number = n;
@@ -196,7 +198,7 @@ static void start_block(Grid *g, uint64_t n) {
         memset(cta->bar, 0, sizeof cta->bar);
     cta->barriers_used = cta->cluster_used = false;
     machine_fill_unwritten(run, cta->shared, run->all_shared);
-    if (run->lent_shared != ~0u) /* the system's */
+    if (run->lent_shared != ~0u && run->opt.unwritten == MACHINE_UNWRITTEN_OTHER) /* the system's */
         memset(cta->shared + run->lent_shared, 0, LENT_SHARED_BYTES);
     if (cta->shared_written)
         memset(cta->shared_written, 0, run->all_shared);
@@ -320,12 +322,15 @@ static uint32_t given_rows(const Run *run) {
     return rows && rows < ROW_RZ ? rows : ROW_RZ;
 }
 static uint32_t hashed_rows(const Run *run) { /* and those that code names all the same */
-    return given_rows(run) > run->rows_used ? given_rows(run) : run->rows_used;
+    uint32_t rows = ROW_RZ, given = given_rows(run);
+    while (rows > given && !row_set_has(&run->named, rows - 1))
+        rows--;
+    return rows;
 }
 
 static void hash_rows(const Run *run, const Warp *warp, XXH3_state_t *h) {
     XXH3_128bits_update(h, warp->rows, (size_t)hashed_rows(run) * ROW_BYTES);
-    if (run->ur_used)
+    if (run->named.bits[ROW_UR / 64])
         XXH3_128bits_update(h, warp->rows + ROW_UR * ROW_BYTES, NUM_UR * ROW_BYTES);
 }
 

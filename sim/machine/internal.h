@@ -234,6 +234,23 @@ typedef struct Cta {
     uint32_t rank;    /* in it */
 } Cta;
 
+enum { ROW_SET_WORDS = (ROW_SINK + 63) / 64 };
+typedef struct { /* of a warp's rows those of registers, R and UR */
+    uint64_t bits[ROW_SET_WORDS];
+    uint32_t words; /* bit set of those that are not 0 */
+} RowSet;
+static inline void row_set_add_word(RowSet *set, unsigned word, uint64_t bits) {
+    set->bits[word] |= bits;
+    set->words |= (uint32_t)(bits != 0) << word;
+}
+static inline void row_set_add(RowSet *set, uint32_t row, uint32_t n) {
+    for (; n--; row++)
+        row_set_add_word(set, row / 64, (uint64_t)1 << row % 64);
+}
+static inline bool row_set_has(const RowSet *set, uint32_t row) {
+    return set->bits[row / 64] >> row % 64 & 1;
+}
+
 typedef struct Level Level;
 typedef struct { /* a function's address as a value, and its code */
     uint64_t address;
@@ -276,10 +293,11 @@ typedef struct Run {
     int64_t quota;           /* left for the running warp; within a run: as it is behind it */
     uint64_t mem_version;    /* counts stores that changed a byte of any memory */
     uint64_t clock_reads;
-    uint64_t random;    /* MACHINE_LANE_RANDOM */
-    uint32_t first_pc;  /* of the kernel */
-    uint32_t rows_used; /* highest R row named by decoded instructions + 1 */
-    bool ur_used;
+    uint64_t random;               /* MACHINE_LANE_RANDOM */
+    uint32_t first_pc;             /* of the kernel */
+    RowSet named;                  /* by decoded instructions */
+    RowSet written_first, cleared; /* beginning.c; those named without these */
+    uint32_t starts; /* blocks that found memory of another, up to those that pay for written_first */
     bool bssy_assigns, warpsync_turns, mufu_flushes;
     bool slow; /* a checked mode or tracing is on */
     bool trapped;
@@ -383,8 +401,8 @@ typedef struct { /* of a lane function (isa/lane/lane.h) */
 /* One host level: every data operation and the issue loop, compiled for it. */
 struct Level {
     const char *name;
-    BindFn *const *bind;                    /* by optype */
-    void (*clear)(Warp *w, uint32_t nrows); /* what a warp starts with: its state and so many rows are 0 */
+    BindFn *const *bind;                        /* by optype */
+    void (*clear)(Warp *w, const RowSet *rows); /* what a warp starts with: its state and these rows are 0 */
     int (*issue)(Warp *w);
     int (*issue_hot)(Warp *w);                        /* with what run->jit has compiled */
     int (*call)(Warp *w, uint32_t pc, uint32_t g);    /* one data instruction, not those behind it */
@@ -540,6 +558,12 @@ static inline int shfl_source_lane(uint32_t mode, uint32_t lane, uint32_t b, uin
     return j <= max ? j : -1;
 }
 
+/* ---- beginning.c ---- */
+/* Rows, from *row on, that an operand of so many registers names. */
+uint32_t machine_operand_rows(Operand operand, unsigned regs, uint32_t *row);
+void machine_name_rows(Run *run, uint32_t row, uint32_t n); /* run->named, and what follows */
+/* Finds run->written_first: whatever is in these rows when a warp of 32 lanes starts, nobody reads it. */
+void machine_find_written_first(Run *run);
 /* ---- blocks (cta.c) ---- */
 bool machine_cta_run_grid(Run *run);
 /* ---- places of decoded instructions (program.c) ---- */

@@ -685,6 +685,9 @@ static void start_run(Run *run, const MachineOptions *opt, MachineResult *res) {
     run->ticks = run->slept = run->mem_version = run->clock_reads = 0;
     run->quota = 0;
     run->trapped = false;
+    run->starts = 0;
+    run->written_first = (RowSet){0};
+    run->cleared = run->named;
     if (run->slow)
         machine_forget_runs(run);
     MachineJit *jit = run->slow ? NULL : run->opt.jit;

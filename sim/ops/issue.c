@@ -209,15 +209,21 @@ static int issue_hot(Warp *warp) {
 
 /* From the row that reads as 0: a value that the compiler knew it would store by a call, or eight bytes at a
  * time. It may go on into rpc. */
-static void clear_warp(Warp *warp, uint32_t nrows) {
+static void clear_warp(Warp *warp, const RowSet *rows) {
     typedef uint64_t Part __attribute__((vector_size(64), aligned(4), may_alias));
     enum { STATE_BYTES = offsetof(Warp, rpc) - offsetof(Warp, yield) };
     const Part zero = *(const Part *)(const void *)(warp->rows + ROW_RZ * ROW_BYTES);
-    uint8_t *state = (uint8_t *)&warp->yield, *rows = warp->rows;
+    uint8_t *state = (uint8_t *)&warp->yield;
     for (size_t i = 0; i < STATE_BYTES; i += sizeof zero)
         *(Part *)(void *)(state + i) = zero;
-    for (size_t i = 0; i < nrows * (size_t)ROW_BYTES; i += sizeof zero)
-        *(Part *)(void *)(rows + i) = zero;
+    for (uint32_t words = rows->words; words; words &= words - 1) {
+        unsigned word = (unsigned)__builtin_ctz(words);
+        for (uint64_t left = rows->bits[word]; left; left &= left - 1) {
+            uint8_t *row = warp->rows + (word * 64 + (unsigned)__builtin_ctzll(left)) * ROW_BYTES;
+            for (size_t i = 0; i < ROW_BYTES; i += sizeof zero)
+                *(Part *)(void *)(row + i) = zero;
+        }
+    }
 }
 
 static int call_data(Warp *warp, uint32_t pc, uint32_t g) {

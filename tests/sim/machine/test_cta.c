@@ -568,6 +568,39 @@ static void control_codes(void **state) {
     }
 }
 
+/* What a warp finds in its registers is 0, whatever one of an earlier block left there: where lanes read what
+ * others have written, or look at registers of lanes that ended before (beginning.c). */
+static uint32_t expect_some_written(uint32_t i) { return i % 40 < 16 ? 7 : 0; }
+static void some_lanes_write(void **state) {
+    (void)state;
+    Prog *prog = fresh();
+    isetp(prog, 0, ICmp_LT, R(0), IMM(16));
+    emit(prog, OT_MOV, 0, D(R(5)), S(IMM(7)))->guard = P(0);
+    stg(prog, 2, 5);
+    mov(prog, 5, IMM(9));
+    exit_(prog, PT_);
+    MachineResult r = run(prog, (Shape){64, 40, NULL, TRAP_NONE, NULL}, expect_some_written);
+    machine_result_free(&r);
+}
+static uint32_t expect_ended(uint32_t i) { return i / 32 % 2 ? 0 : 7; }
+static void lanes_end_first(void **state) {
+    (void)state;
+    Prog *prog = fresh();
+    s2r(prog, 8, "ctaid.x");
+    shl(prog, 9, R(8), 31);
+    isetp(prog, 0, ICmp_GE, R(9), IMM(1)); /* odd blocks */
+    mov(prog, 10, IMM(0));
+    emit(prog, OT_MOV, 0, D(R(10)), S(R(0)))->guard = P(0);
+    isetp(prog, 1, ICmp_GE, R(10), IMM(16));
+    exit_(prog, P(1));
+    mov(prog, 5, IMM(7));
+    emit(prog, OT_SHFL, MSET(SHFL, mode, ShflMode_IDX), D(R(6), PT_), S(R(5), IMM(31), IMM(31)));
+    stg(prog, 2, 6);
+    exit_(prog, PT_);
+    MachineResult r = run(prog, (Shape){64, 32, NULL, TRAP_NONE, NULL}, expect_ended);
+    machine_result_free(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shared_reverse),   cmocka_unit_test(named_barrier),
@@ -578,7 +611,8 @@ int main(void) {
         cmocka_unit_test(memory_traps),     cmocka_unit_test(access_sizes),
         cmocka_unit_test(local_memory),     cmocka_unit_test(undefined_values),
         cmocka_unit_test(unwritten_places), cmocka_unit_test(end_of_constants),
-        cmocka_unit_test(control_codes),
+        cmocka_unit_test(control_codes),    cmocka_unit_test(some_lanes_write),
+        cmocka_unit_test(lanes_end_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
