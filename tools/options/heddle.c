@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Internal errors abort; the program's status for them is 3. */
@@ -70,28 +71,21 @@ typedef struct {
     bool still_compiles; /* cli.h */
 } Job;
 
-static void run_command(void *user) {
-    Job *job = user;
-    Settings s = {.diags = {.sink = cli_print_sink, .user = stderr}};
-    cli_parse(job->command, &s, job->argc, job->argv);
-    cli_ticker_start(job->command->name);
-    job->status = job->command->run(&s);
-    cli_ticker_stop();
-    if (fflush(stdout) != 0 && job->status == STATUS_DONE) {
-        perror("heddle: standard output");
-        job->status = STATUS_INPUT;
-    }
-    job->still_compiles = s.still_compiles;
-    plan_free(&s.plan);
-    arena_free(&s.arena);
-}
-
 enum {
+    SMALL_TEXT_BYTES = 8 << 10,
     SMALL_BYTES = 512 << 10,
     LARGE_PAGE_BYTES = 2 << 20,
     HEAP_BYTES = 32 << 20,
     MORE_THAN_FIRST_BYTES = 192 << 10
 };
+
+/* To ask for large pages takes a fortieth of the smallest compilations, and none of a text of this size wants
+ * one. */
+static bool is_small(const Job *job, const Settings *settings) {
+    struct stat input;
+    return job->command->run == cmd_compile && stat(settings->inputs[0], &input) == 0 &&
+           S_ISREG(input.st_mode) && input.st_size <= SMALL_TEXT_BYTES;
+}
 
 /* Behind its first half of a megabyte, with which a small compilation does, the heap asks for large pages: to
  * clear one takes as long as to touch some seventy small ones, of which a larger compilation touches up to
@@ -109,6 +103,24 @@ static void take_large_pages(void) {
         madvise(first + (boundary - (uintptr_t)first), HEAP_BYTES - LARGE_PAGE_BYTES, MADV_HUGEPAGE);
     free(first);
 #endif
+}
+
+static void run_command(void *user) {
+    Job *job = user;
+    Settings s = {.diags = {.sink = cli_print_sink, .user = stderr}};
+    cli_parse(job->command, &s, job->argc, job->argv);
+    if (!is_small(job, &s))
+        take_large_pages();
+    cli_ticker_start(job->command->name);
+    job->status = job->command->run(&s);
+    cli_ticker_stop();
+    if (fflush(stdout) != 0 && job->status == STATUS_DONE) {
+        perror("heddle: standard output");
+        job->status = STATUS_INPUT;
+    }
+    job->still_compiles = s.still_compiles;
+    plan_free(&s.plan);
+    arena_free(&s.arena);
 }
 
 /* What one part of the work releases, the next one takes: pages given back would be cleared once more, which
@@ -131,7 +143,6 @@ int main(int argc, char **argv) {
     if (cli_leave)
         cli_leave(argc, argv);
     keep_pages();
-    take_large_pages();
     signal(SIGABRT, on_abort);
     if (argc < 2) {
         cli_help(stderr);
