@@ -170,6 +170,7 @@ void cli_leave(int argc, char **argv) __attribute__((weak));
 /* There, in the place of dlopen and its kin and of the other commands: who asks for them gets them in the
  * other program. */
 _Noreturn void cli_full_program(void);
+void cli_find_no_libraries(void);
 int cmd_nvcc(Settings *settings);
 
 /* ---- what commands share (common.c) ---- */
