@@ -26,8 +26,7 @@ static bool imm_fits(const IsaField *field, uint32_t bits) {
     return bits >> field->width == 0;
 }
 
-bool isa_operand_fits(const IsaRow *row, unsigned slot, const Operand *operand, const MachInst *in) {
-    (void)in;
+static bool operand_fits(const IsaRow *row, unsigned slot, const Operand *operand) {
     const IsaField *field = isa_slot_field(row, slot);
     if (!field)
         return is_absent(operand);
@@ -54,23 +53,19 @@ bool isa_operand_fits(const IsaRow *row, unsigned slot, const Operand *operand, 
     }
 }
 
-static bool fixed_mods_fit(const IsaRow *row, const MachInst *in) {
+static bool row_fits(const IsaRow *row, const MachInst *in) {
     if (in->mods & ~row->mods_mask) /* a modifier that this opcode lacks is not its default */
         return false;
     if ((in->mods & row->fixed_mask) != row->fixed_mods)
         return false;
-    return !row->select || isa_cond(row->select, row, in);
-}
-
-static bool row_fits(const IsaRow *row, const MachInst *in) {
     const IsaOptype *isa_optype = &isa_optypes[row->optype];
+    for (unsigned i = isa_optype->nsrc; i-- > 0;) /* forms differ in their last operands */
+        if (!operand_fits(row, i + SLOT_SRC, &in->src[i]))
+            return false;
     for (unsigned i = 0; i < isa_optype->ndst; i++)
-        if (!isa_operand_fits(row, i, &in->dst[i], in))
+        if (!operand_fits(row, i, &in->dst[i]))
             return false;
-    for (unsigned i = 0; i < isa_optype->nsrc; i++)
-        if (!isa_operand_fits(row, i + SLOT_SRC, &in->src[i], in))
-            return false;
-    return fixed_mods_fit(row, in);
+    return !row->select || isa_cond(row->select, row, in);
 }
 
 const IsaRow *isa_select_row(const Target *target, const MachInst *in) {
@@ -312,7 +307,7 @@ static bool no_form(const Target *target, const MachInst *in, char *error) {
         if (s < SLOT_SRC ? s >= isa_optype->ndst : s - SLOT_SRC >= isa_optype->nsrc)
             continue;
         for (unsigned i = target->first[in->optype]; i < target->first[in->optype + 1] && !any; i++)
-            any = isa_operand_fits(&target->rows[i], s, isa_slot_const(in, s), in);
+            any = operand_fits(&target->rows[i], s, isa_slot_const(in, s));
         if (!any) {
             snprintf(error, ISA_ERROR_BYTES, "%s has no form that takes this operand %s", isa_optype->name,
                      isa_optype->slots[s < SLOT_SRC ? s : s - SLOT_SRC + isa_optype->ndst]);

@@ -237,7 +237,6 @@ static inline unsigned isa_file_zero(RegFile f) {
     static const uint8_t zero[RF_COUNT] = {REG_RZ, REG_PT, REG_URZ, REG_UPT, 0xff};
     return f < RF_COUNT ? zero[f] : 0xff;
 }
-bool isa_operand_fits(const IsaRow *row, unsigned slot, const Operand *operand, const MachInst *in);
 const IsaRow *isa_select_row(const Target *target, const MachInst *in);
 bool isa_encode_row(const Target *target, const IsaRow *row, const MachInst *in, uint64_t word[2],
                     char *error);

@@ -45,8 +45,8 @@ static void count_uses(Conditions *conds) {
             const Inst *i = ir_inst(f, id);
             conds->place[id.i] = AT(id);
             FOR_USES(f, i, o)
-                one_use(conds, b, *o,
-                        opt_own_src(i, AT(o)) &&
+                one_use(conds, b, *o, /* what a slot takes is long to find */
+                        conds->negatable[opt_scalar(*o)] && opt_own_src(i, AT(o)) &&
                             (isa_src_slot(f->module->target, i->op, AT(o)).mods & OPM_NOT));
             one_use(conds, b, i->guard, true);
         }
