@@ -30,7 +30,7 @@ bool interp_constant(PtxConstants *constants, const PtxInsn *insn, uint64_t *reg
 
 /* What a module leaves to the compiler: bits. */
 enum {
-    PTX_LATITUDE_FUSE = 1,   /* sums of products */
+    PTX_LATITUDE_FUSE = 1,   /* sums of products, f32 of sums and products of f16 */
     PTX_LATITUDE_APPROX = 2, /* .approx, .full */
     PTX_LATITUDE_SIGN = 4    /* neg and abs of a NaN */
 };

@@ -1,14 +1,18 @@
 /* What PTX leaves to the compiler: products and sums without a rounding modifier may become fused operations
- * (PTX ISA 9.7.3, mul and add), .approx and .full results have an error bound, not bits, and neg and abs make
- * some NaN of a NaN (9.7.3.10 and 11). The interpreter does nothing of the kind of its own accord; asked to,
- * it runs a kernel as another compiler may have made it, so that what another compiler's binary does can be
- * told from an error. Operations asked for by name are those of which the document leaves a latitude of its
- * own, which is no column. SPDX-License-Identifier: MIT */
+ * (PTX ISA 9.7.3, mul and add) and those of f16 need not be rounded before they become f32, .approx and .full
+ * results have an error bound, not bits, and neg and abs make some NaN of a NaN (9.7.3.10 and 11). The
+ * interpreter does nothing of the kind of its own accord; asked to, it runs a kernel as another compiler may
+ * have made it, so that what another compiler's binary does can be told from an error. Operations asked for
+ * by name are those of which the document leaves a latitude of its own, which is no column.
+ * SPDX-License-Identifier: MIT */
 #include "sim/interp/run.h"
 #include <math.h>
 
 static bool may_contract(const PtxInsn *in, PtxOp op) { return in->op == op && in->flags & PF_CONTRACT; }
 static bool is_sum(const PtxInsn *in) { return may_contract(in, PTX_ADD) || may_contract(in, PTX_SUB); }
+static bool widens(const PtxInsn *in) {
+    return in->op == PTX_CVT && in->type[0] == TY_F32 && in->type[1] == TY_F16 && !(in->flags & PF_SAT);
+}
 static bool is_approximate(const PtxInsn *in) { return (in->flags & (PF_APPROX | PF_FULL)) != 0; }
 static bool changes_sign(const PtxInsn *in) {
     return (in->op == PTX_NEG || in->op == PTX_ABS) && in->type[0] == TY_F32;
@@ -19,7 +23,7 @@ unsigned interp_latitude(const PtxModule *module) {
     for (uint32_t f = 0; f < module->nfuncs; f++)
         for (uint32_t i = 0; i < module->funcs[f].ninsns; i++) {
             const PtxInsn *in = &module->funcs[f].insns[i];
-            all |= is_sum(in) ? PTX_LATITUDE_FUSE : 0;
+            all |= is_sum(in) || widens(in) ? PTX_LATITUDE_FUSE : 0;
             all |= is_approximate(in) ? PTX_LATITUDE_APPROX : 0;
             all |= changes_sign(in) ? PTX_LATITUDE_SIGN : 0;
         }
@@ -79,18 +83,27 @@ static bool is_product(const PtxInsn *in) {
     return may_contract(in, PTX_MUL) || (in->op == PTX_DIV && in->type[0] == TY_F32 && is_approximate(in));
 }
 
-/* The product that operand k of the sum is, where it may be fused; NULL if there is none. */
-static const PtxCode *factors_of(const Defs *defs, const PtxInsn *sum, unsigned k) {
-    const PtxFunc *f = defs->proc->func;
-    const PtxOperand *operand = &sum->operands[sum->ndst + k];
+/* The operation of two operands that makes operand k of the statement, whatever is written in between; NULL
+ * if it may be another, or its operands have other values now. */
+static const PtxCode *maker_of(const Defs *defs, const PtxInsn *statement, unsigned k) {
+    const PtxOperand *operand = &statement->operands[statement->ndst + k];
     uint32_t reg = operand->kind == PO_REG ? operand->reg : 0, at = reg ? defs->last[reg] : 0;
     if (!at || (!here(defs, reg) && defs->ndefs[reg] > 1))
         return NULL;
-    const PtxInsn *in = &f->insns[at - 1];
-    bool fits = is_product(in) && in->type[0] == sum->type[0] && !in->guard_reg && !(in->flags & PF_SAT) &&
-                (in->flags & PF_FTZ) == (sum->flags & PF_FTZ) && is_kept(defs, &in->operands[1], at - 1) &&
+    const PtxInsn *in = &defs->proc->func->insns[at - 1];
+    bool fits = (is_product(in) || is_sum(in)) && !in->guard_reg && is_kept(defs, &in->operands[1], at - 1) &&
                 is_kept(defs, &in->operands[2], at - 1);
     return fits ? &defs->proc->code[at - 1] : NULL;
+}
+
+/* The product that operand k of the sum is, where it may be fused; NULL if there is none. */
+static const PtxCode *factors_of(const Defs *defs, const PtxInsn *sum, unsigned k) {
+    const PtxCode *product = maker_of(defs, sum, k);
+    const PtxInsn *in = product ? product->insn : NULL;
+    return in && is_product(in) && in->type[0] == sum->type[0] && !(in->flags & PF_SAT) &&
+                   (in->flags & PF_FTZ) == (sum->flags & PF_FTZ)
+               ? product
+               : NULL;
 }
 
 static void fuse(const Defs *defs, PtxCode *code, unsigned first) {
@@ -116,6 +129,34 @@ static void fuse(const Defs *defs, PtxCode *code, unsigned first) {
     }
 }
 
+/* A sum or product of f16 that becomes f32 without having been rounded to f16. */
+static uint64_t unrounded(uint64_t a, uint64_t b, uint64_t c, const PtxCode *code) {
+    uint16_t half[2] = {(uint16_t)a, (uint16_t)b};
+    (void)c;
+    for (unsigned i = 0; i < 2; i++)
+        half[i] &= code->ftz && !(half[i] & 0x7c00) ? 0x8000 : 0xffff;
+    double x = interp_half_value(FMT_F16, half[0]), y = interp_half_value(FMT_F16, half[1]);
+    y = code->fused & PTX_FUSED_MINUS_ADDEND ? -y : y;
+    double exact = code->fused & PTX_FUSED_WIDE_PRODUCT ? x * y : x + y;
+    if (code->sat)
+        exact = exact > 0 ? fmin(exact, 1) : 0;
+    return isnan(exact) ? 0x7fffffff : interp_round_double(FMT_F32, exact, RND_RN);
+}
+
+/* ptxas 13.0 makes one HMUL2.F32 or HADD2.F32 of the two statements for sm_75. */
+static void widen(const Defs *defs, PtxCode *code) {
+    const PtxCode *maker = maker_of(defs, code->insn, 0);
+    if (!maker || maker->insn->type[0] != TY_F16 || maker->nsrc != 2 || code->exec != interp_exec_pure)
+        return;
+    code->src[0] = maker->src[0], code->src[1] = maker->src[1];
+    code->nsrc = 2;
+    code->ftz = maker->ftz, code->sat = maker->sat;
+    code->pure = unrounded;
+    code->fused = maker->insn->op == PTX_MUL   ? PTX_FUSED_WIDE_PRODUCT
+                  : maker->insn->op == PTX_SUB ? PTX_FUSED_MINUS_ADDEND
+                                               : 0;
+}
+
 static void fuse_all(PtxRun *run, PtxProc *proc) {
     const PtxFunc *f = proc->func;
     Defs defs = {.proc = proc};
@@ -131,6 +172,8 @@ static void fuse_all(PtxRun *run, PtxProc *proc) {
         defs.block = leader[i] ? i : defs.block;
         if (is_sum(&f->insns[i]))
             fuse(&defs, &proc->code[i], run->opt.fuse - 1u);
+        else if (widens(&f->insns[i]))
+            widen(&defs, &proc->code[i]);
         for (unsigned k = 0; k < f->insns[i].ndst; k++)
             each_def(&f->insns[i].operands[k], note_def, &defs, i);
     }

@@ -61,7 +61,13 @@ typedef struct { /* where a destination goes; slot 0 discards */
     uint64_t mask;
 } PtxDst;
 
-enum { PTX_FUSED_MINUS_PRODUCT = 1, PTX_FUSED_MINUS_ADDEND = 2, PTX_FUSED_QUOTIENT = 4, PTX_FUSED_FULL = 8 };
+enum {
+    PTX_FUSED_MINUS_PRODUCT = 1,
+    PTX_FUSED_MINUS_ADDEND = 2,
+    PTX_FUSED_QUOTIENT = 4,
+    PTX_FUSED_FULL = 8,
+    PTX_FUSED_WIDE_PRODUCT = 16
+};
 #define CODE_MAX_SRC 5
 struct PtxCode {
     PtxExec *exec;
@@ -72,8 +78,9 @@ struct PtxCode {
     };
     PtxPure *inner;   /* what a pure function of sim/interp/latitude.c calls */
     int8_t direction; /* ... and which way it moves the result */
-    uint8_t fused;    /* PTX_FUSED_*: what a sum that has taken a product makes of its operands */
-    uint32_t guard;   /* slot of the guard predicate, 0 none */
+    uint8_t
+        fused; /* PTX_FUSED_*: what a sum or cvt that has taken another operation in makes of its operands */
+    uint32_t guard; /* slot of the guard predicate, 0 none */
     bool guard_not, ftz, sat;
     uint8_t nsrc, ndst, nvec;
     uint8_t type, type2, rnd, cmp, bop, sub, sub2, atom;

@@ -57,6 +57,12 @@ judge 0 contraction 'mul.f32 %p, %f, %g; mul.f32 %h, %f, %f; add.f32 %h, %p, %h;
 judge 0 contraction 'mul.f32 %p, %f, %g; mul.f32 %h, %f, %f; add.f32 %h, %p, %h;' 'mul.rn.f32 %p, %f, %g; fma.rn.f32 %h, %f, %f, %p;'
 judge 0 contraction 'ex2.approx.f32 %h, %f;' 'ex2.approx.f32 %h, %f; mul.rn.f32 %h, %h, 0f3F800001;'
 judge 0 contraction 'div.full.f32 %h, %f, %g;' 'div.rn.f32 %h, %f, %g;'
+# what becomes f32 need not be rounded to f16 first
+half='.reg .b16 %s<3>; cvt.rn.f16.f32 %s1, %f; cvt.rn.f16.f32 %s2, %g;' wide='.reg .f32 %w<3>; cvt.f32.f16 %w1, %s1; cvt.f32.f16 %w2, %s2;'
+judge 0 contraction "$half mul.f16 %s0, %s1, %s2; cvt.f32.f16 %h, %s0;" "$half $wide mul.rn.f32 %h, %w1, %w2;"
+judge 0 contraction "$half sub.f16 %s0, %s1, %s2; cvt.f32.f16 %h, %s0;" "$half $wide sub.rn.f32 %h, %w1, %w2;"
+judge 4 differs "$half mul.rn.f16 %s0, %s1, %s2; cvt.f32.f16 %h, %s0;" "$half $wide mul.rn.f32 %h, %w1, %w2;"
+judge 4 differs "$half add.f16 %s0, %s1, %s2; cvt.f32.f16 %h, %s0;" "$half $wide sub.rn.f32 %h, %w1, %w2;"
 # a number that is cleared as an integer is one of f32: what one of two sums moves is no other word
 cleared='setp.gt.f32 %z, %f, 0f3F000000; @%z st.global.u32 [%b], 0; @%z ret;'
 module ptx.ptx "$cleared mul.f32 %p, %f, %g; add.f32 %h, %p, %f; mul.f32 %p, %h, %g; add.f32 %h, %p, %f;"
