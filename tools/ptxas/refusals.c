@@ -150,6 +150,11 @@ static void check_kernel(Messages *messages, const PtxModule *module, const PtxF
                            ".minnctapersm is ignored when neither .maxntid nor .reqntid is specified.");
 }
 
+static void check_debug(Messages *messages, const PtxModule *module) {
+    if (strstr(str_text(&module->strings, module->target_text), "debug") && !module->nsections)
+        ptxas_whole_error(messages, "Debug information not found in presence of .target debug");
+}
+
 static void check_statements(Messages *messages, const PtxModule *module) {
     bool failed = messages->failed;
     for (uint32_t k = 0; k < module->nfuncs; k++) {
@@ -159,6 +164,7 @@ static void check_statements(Messages *messages, const PtxModule *module) {
         if (f->is_entry && f->has_body)
             check_kernel(messages, module, f);
     }
+    check_debug(messages, module);
     if (messages->failed && !failed)
         ptxas_aborted();
 }
