@@ -361,16 +361,22 @@ bool simmem_write(SimMemory *mem, uint64_t address, const void *bytes, uint64_t 
     return true;
 }
 
-bool simmem_write_address(SimMemory *mem, uint64_t address, uint64_t value) {
-    SimAlloc *alloc = simmem_find(mem, address, sizeof value);
-    uint64_t word = alloc ? (address - alloc->address) / 8 : 0;
-    if (!simmem_write(mem, address, &value, sizeof value))
-        return false;
-    if (address % 8)
-        return true;
+void simmem_put_address(SimAlloc *alloc, uint64_t offset_bytes, uint64_t value) {
+    memcpy(alloc->data + offset_bytes, &value, sizeof value);
+    if (offset_bytes % 8)
+        return;
     if (!alloc->addresses)
         alloc->addresses = mem_zeroed(address_bytes(alloc->size_bytes), 1);
+    uint64_t word = offset_bytes / 8;
     alloc->addresses[word / 8] = (uint8_t)(alloc->addresses[word / 8] | 1u << (word & 7));
+}
+
+bool simmem_write_address(SimMemory *mem, uint64_t address, uint64_t value) {
+    SimAlloc *alloc = simmem_find(mem, address, sizeof value);
+    if (!alloc)
+        return false;
+    simmem_mark_written(alloc, address - alloc->address, sizeof value);
+    simmem_put_address(alloc, address - alloc->address, value);
     return true;
 }
 

@@ -107,6 +107,8 @@ bool simmem_write(SimMemory *mem, uint64_t address, const void *bytes, uint64_t 
 /* The same for 8 bytes that are an address of guest memory or of a function. An engine whose addresses are
  * not the guest's translates them; where they are not aligned they are bytes like others. */
 bool simmem_write_address(SimMemory *mem, uint64_t address, uint64_t value);
+/* ... to a place that the caller knows is there, and marks as written. */
+void simmem_put_address(SimAlloc *alloc, uint64_t offset_bytes, uint64_t value);
 bool simmem_is_address(const SimAlloc *alloc, uint64_t offset_bytes); /* of an aligned word */
 bool simmem_read(const SimMemory *mem, uint64_t address, void *bytes, uint64_t size_bytes);
 void simmem_mark_written(SimAlloc *alloc, uint64_t offset_bytes, uint64_t size_bytes);

@@ -89,6 +89,9 @@ $(for k in c d e f; do echo "ld.param.f32 %f, [$k]; abs.f32 %f, %f; setp.leu.f32
 # a word of memory that is 0 for all threads
 kernel flag '.param .u64 a, .param .u32 n, .param .u64 b' "mov.u32 %i, %tid.x; mul.wide.u32 %o, %i, 4; ld.param.u64 %a, [a]; add.s64 %a, %a, %o;
 ld.param.u64 %b, [b]; ld.global.u32 %t, [%b]; setp.ne.s32 %p, %t, 0; @%p bra END; setp.gt.s32 %p, %i, 9; @%p bra ON; add.s32 %i, %i, 3; ON: $put" equal
+# what no thread of the launch writes is waited for: no attempt ends until memory holds it
+kernel waits '.param .u64 a, .param .u32 n, .param .u64 b' "$index ld.param.u64 %b, [b];
+AGAIN: ld.volatile.global.u32 %t, [%b+64]; setp.ne.u32 %p, %t, 777; @%p bra AGAIN; $put" equal
 # a byte that counts
 kernel byte '.param .u64 a, .param .u32 n, .param .u8 c' "$index ld.param.u8 %t, [c]; setp.le.u32 %p, %t, 2; @%p bra END; mul.wide.u32 %b, %t, 4; add.s64 %a, %a, %b;
 setp.gt.s32 %p, %i, 9; @%p bra ON; add.s32 %i, %i, 3; ON: $put" equal

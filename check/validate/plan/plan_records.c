@@ -20,7 +20,7 @@ bool plan_init_waits(const PlanBuffer *buffer) {
 /* "pointers:NAME:STRIDE": element i is the address of byte i * STRIDE of the buffer NAME, from its start
  * again behind the last whole STRIDE. */
 static bool put_pointers(Plan *plan, const PlanBuffer *buffer, const char *init, Places places,
-                         SimMemory *mem, Diags *d) {
+                         SimAlloc *alloc, Diags *d) {
     const char *name = init + strlen("pointers:"), *colon = strchr(name, ':');
     uint32_t index =
         colon ? plan_find_buffer(plan, arena_printf(&plan->arena, "%.*s", (int)(colon - name), name)) : 0;
@@ -32,29 +32,25 @@ static bool put_pointers(Plan *plan, const PlanBuffer *buffer, const char *init,
         return plan_buffer_fails(
             plan, d, buffer,
             "pointers:NAME:STRIDE needs elements of 8 bytes and another buffer of STRIDE bytes or more");
-    for (uint64_t i = 0; i < places.count; i++)
-        if (!simmem_write_address(mem, buffer->address + places.offset + i * places.spacing_bytes,
-                                  to->address + i % n * stride))
-            return plan_buffer_fails(plan, d, buffer, "cannot be initialised");
+    for (uint64_t i = 0, k = 0; i < places.count; i++, k = k + 1 < n ? k + 1 : 0)
+        simmem_put_address(alloc, places.offset + i * places.spacing_bytes, to->address + k * stride);
     return true;
 }
 
-static bool put_values(Plan *plan, const PlanBuffer *buffer, const Scalar *type, const char *init,
-                       Places places, SimMemory *mem) {
+static bool put_values(Plan *plan, const Scalar *type, const char *init, Places places, SimAlloc *alloc) {
     unsigned bytes = type->size_bytes;
     uint8_t *values = mem_alloc(places.count * bytes + 1);
     memset(values, 0, places.count * bytes);
     bool good = plan_fill(plan->fills, type, init, places.count, values);
     for (uint64_t i = 0; good && i < places.count; i++)
-        good = simmem_write(mem, buffer->address + places.offset + i * places.spacing_bytes,
-                            values + i * bytes, bytes);
+        memcpy(alloc->data + places.offset + i * places.spacing_bytes, values + i * bytes, bytes);
     mem_free(values);
     return good;
 }
 
 /* One "OFFSET:TYPE:INIT"; with "*" for OFFSET all bytes, with "@OFFSET" one place of the buffer. */
 static bool put_field(Plan *plan, const PlanBuffer *buffer, uint64_t record_bytes, const char *text,
-                      SimMemory *mem, Diags *d) {
+                      SimAlloc *alloc, Diags *d) {
     uint64_t size = buffer->count * buffer->type->size_bytes;
     bool all = *text == '*', once = *text == '@';
     char *end = (char *)(uintptr_t)text + (all || once);
@@ -68,15 +64,15 @@ static bool put_field(Plan *plan, const PlanBuffer *buffer, uint64_t record_byte
                                  arena_printf(&plan->arena, "no field is '%s': OFFSET:TYPE:INIT", text));
     places.count = size / places.spacing_bytes;
     if (starts(colon + 1, "pointers:") && type->size_bytes == 8)
-        return put_pointers(plan, buffer, colon + 1, places, mem, d);
+        return put_pointers(plan, buffer, colon + 1, places, alloc, d);
     return buffer->bytes || /* which are there */
-           put_values(plan, buffer, type, colon + 1, places, mem) ||
+           put_values(plan, type, colon + 1, places, alloc) ||
            plan_buffer_fails(plan, d, buffer,
                              arena_printf(&plan->arena, "no initial value of a field is '%s'", colon + 1));
 }
 
 /* "records:BYTES,OFFSET:TYPE:INIT,...,@OFFSET:TYPE:INIT": later fields are put over earlier ones. */
-static bool put_records(Plan *plan, const PlanBuffer *buffer, SimMemory *mem, Diags *d) {
+static bool put_records(Plan *plan, const PlanBuffer *buffer, SimAlloc *alloc, Diags *d) {
     const char *s = buffer->init + strlen("records:");
     char *end;
     uint64_t record_bytes = strtoull(s, &end, 0);
@@ -86,8 +82,8 @@ static bool put_records(Plan *plan, const PlanBuffer *buffer, SimMemory *mem, Di
     while (good && *end == ',') {
         const char *field = end + 1, *comma = strchr(field, ',');
         size_t n = comma ? (size_t)(comma - field) : strlen(field);
-        good =
-            put_field(plan, buffer, record_bytes, arena_printf(&plan->arena, "%.*s", (int)n, field), mem, d);
+        good = put_field(plan, buffer, record_bytes, arena_printf(&plan->arena, "%.*s", (int)n, field), alloc,
+                         d);
         end = (char *)(uintptr_t)field + n;
     }
     return good;
@@ -96,14 +92,13 @@ static bool put_records(Plan *plan, const PlanBuffer *buffer, SimMemory *mem, Di
 bool plan_init_addresses(Plan *plan, const PlanBuffer *buffer, SimMemory *mem, Diags *d) {
     uint64_t size = buffer->count * buffer->type->size_bytes;
     bool records = starts(buffer->init, "records:");
-    if (!records && buffer->type->size_bytes == 8)
-        return put_pointers(plan, buffer, buffer->init, (Places){.count = buffer->count, .spacing_bytes = 8},
-                            mem, d);
-    if (!records)
+    if (!records && buffer->type->size_bytes != 8)
         return plan_buffer_fails(plan, d, buffer, "pointers:NAME:STRIDE needs elements of 8 bytes");
     SimAlloc *alloc = simmem_find(mem, buffer->address, size);
     simmem_mark_written(alloc, 0, size);
-    return put_records(plan, buffer, mem, d);
+    Places all = {.count = buffer->count, .spacing_bytes = 8};
+    return records ? put_records(plan, buffer, alloc, d)
+                   : put_pointers(plan, buffer, buffer->init, all, alloc, d);
 }
 
 /* The type of the field that has byte `at` of a record, and where it begins; NULL: none has. Later fields lie

@@ -357,6 +357,7 @@ typedef struct {
     uint32_t best_racing;
     AutoAttempt *lanes; /* the best that shuffles from lanes that take no part */
     uint32_t best_lanes;
+    unsigned led; /* attempts that did not end and were led out of their loops, as far as that went */
     bool stored;
     bool misshapen; /* there was one that a block of another shape may mend */
 } Rest;
@@ -410,6 +411,43 @@ static void keep_lanes(AutoSearch *search, const AutoAttempt *attempt, Rest *res
     rest->best_lanes = reached;
 }
 
+/* Where the attempt leaves its buffers, or does not end, what memory holds is changed as long as it helps.
+ * False: it does not. */
+static bool lead_back(AutoSearch *search, AutoAttempt *attempt, AutoLaunches *out, uint64_t *random) {
+    enum { MOST_BACK = 8 };
+    for (unsigned k = 0; k < MOST_BACK; k++) {
+        if (!try_attempt(search, attempt, LOOK_BLOCKS, out->reason))
+            return false;
+        if (search->trap.kind == TRAP_NONE)
+            return !search->undefined;
+        if (!auto_steer_back(search, attempt, random) && !auto_steer(search, attempt, random))
+            return false;
+    }
+    return false;
+}
+
+/* Of an attempt that does not end, where no other did: contents and numbers that lead one thread of it out of
+ * its loops (a lock that nobody holds, a count that is small), and then those for all threads. */
+static void lead_out(AutoSearch *search, const AutoAttempt *attempt, AutoLaunches *out, Rest *rest) {
+    enum { MOST_LED = 4, LED_BUDGET = 1 << 16 };
+    if (search->trap.kind != TRAP_BUDGET || out->nplans || rest->led++ >= MOST_LED)
+        return;
+    uint64_t random = attempt->seed ^ (RNG_STEP * 5);
+    AutoAttempt alone = *attempt;
+    auto_one_warp(search, &alone, true);
+    alone.budget = LED_BUDGET;
+    if (!lead_back(search, &alone, out, &random))
+        return;
+    AutoAttempt all = alone;
+    memcpy(all.grid, attempt->grid, sizeof all.grid);
+    memcpy(all.block, attempt->block, sizeof all.block);
+    all.budget = attempt->budget;
+    bool good = try_attempt(search, &all, LOOK_BLOCKS, out->reason) && search->trap.kind == TRAP_NONE &&
+                !search->undefined && weigh(search, &all, out, rest);
+    if (!good && try_attempt(search, &alone, LOOK_BLOCKS, out->reason))
+        weigh(search, &alone, out, rest);
+}
+
 static bool consider(AutoSearch *search, AutoAttempt *attempt, AutoLaunches *out, Rest *rest) {
     if (!make_end(search, attempt, out))
         return false;
@@ -421,6 +459,7 @@ static bool consider(AutoSearch *search, AutoAttempt *attempt, AutoLaunches *out
         keep_lanes(search, attempt, rest);
     if (!ends && search->trap.kind != TRAP_BUDGET)
         keep_open(search, attempt, rest);
+    lead_out(search, attempt, out, rest);
     bool again = ends && !weigh(search, attempt, out, rest);
     for (unsigned k = 0; again && k < 5; k++) { /* rows further apart; then indices in memory; then boxes */
         bool other = k == 0   ? auto_spread(search, attempt)
@@ -473,21 +512,6 @@ static void climb(AutoSearch *search, AutoLaunches *out, Rest *rest) {
         auto_step(search, frontier, &attempt, &random);
         consider(search, &attempt, out, rest);
     }
-}
-
-/* Where the attempt leaves its buffers, or does not end, what memory holds is changed as long as it helps.
- * False: it does not. */
-static bool lead_back(AutoSearch *search, AutoAttempt *attempt, AutoLaunches *out, uint64_t *random) {
-    enum { MOST_BACK = 8 };
-    for (unsigned k = 0; k < MOST_BACK; k++) {
-        if (!try_attempt(search, attempt, LOOK_BLOCKS, out->reason))
-            return false;
-        if (search->trap.kind == TRAP_NONE)
-            return !search->undefined;
-        if (!auto_steer_back(search, attempt, random) && !auto_steer(search, attempt, random))
-            return false;
-    }
-    return false;
 }
 
 /* From a launch kept, or from one that traps, as many branches as can be are led the other way, one behind
