@@ -222,6 +222,19 @@ static uint32_t warp_in_turn(const PtxRun *run, const PtxBlock *b, uint32_t k) {
 
 static uint32_t turn_length(const PtxRun *run) { return run->opt.turn ? run->opt.turn : WARP_TURN; }
 
+static bool is_held(const PtxRun *run, uint32_t warp) {
+    return run->opt.held == warp + 1 && run->ticks < run->opt.held_for;
+}
+
+/* One statement of the warp that is held, for the others wait. */
+static bool step_held(PtxRun *run, PtxBlock *b) {
+    uint32_t warp = run->opt.held - 1;
+    if (warp >= b->nwarps || !b->runnable[warp])
+        return false;
+    run_thread(run, &b->warps[warp].threads[__builtin_ctz(b->runnable[warp])], 1);
+    return true;
+}
+
 /* Fixed schedule: each warp in turn, its lanes in ascending order again and again, until none can run or the
  * turn is over. So a warp's lanes do an atomic in ascending order, before the next warp does: the order of a
  * machine that runs warps in turn. False if no thread of the block can run. */
@@ -229,7 +242,7 @@ static bool step_fixed(PtxRun *run, PtxBlock *b) {
     bool ran = false;
     for (uint32_t k = 0; k < b->nwarps && !run->trapped; k++) {
         uint32_t from = 0, used = 0, all, i = warp_in_turn(run, b, k);
-        while ((all = b->runnable[i]) != 0 && used < turn_length(run) && !run->trapped) {
+        while (!is_held(run, i) && (all = b->runnable[i]) != 0 && used < turn_length(run) && !run->trapped) {
             uint32_t above = all & (UINT32_MAX << from);
             uint32_t lane = (uint32_t)__builtin_ctz(above ? above : all);
             used += run_thread(run, &b->warps[i].threads[lane], FIXED_QUANTUM);
@@ -237,7 +250,7 @@ static bool step_fixed(PtxRun *run, PtxBlock *b) {
             ran = true;
         }
     }
-    return ran;
+    return ran || step_held(run, b);
 }
 
 /* The lanes of a warp that go on next in lockstep: those at the lowest place of the innermost function. */

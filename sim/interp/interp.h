@@ -87,6 +87,8 @@ typedef struct {
     bool lockstep;     /* seed 0: lanes of a warp that stand together execute each statement together */
     bool descending;   /* seed 0: the last warp of a block first */
     uint32_t turn;     /* seed 0: thread instructions of a warp before the next one's turn, 0: 32768 */
+    uint32_t held;     /* seed 0, no lockstep: 1 + number of the warp of each block that goes on only where */
+    uint64_t held_for; /* ... no other can, for so many of the first thread instructions of all */
     bool split_active; /* activemask gives a random part of the lanes that stand there */
     bool allow_divergent_barriers; /* aligned barriers may be met at different instructions */
     /* Other things that a compiler may do (sim/interp/latitude.c): fuse products into sums, where both

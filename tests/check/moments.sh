@@ -34,11 +34,11 @@ edit() {
     judge "$1" 4 "without $2"
 }
 
-# hangs PROGRAM STATUS TEXT OPTION...: phases.cubin, against the program of this name
+# hangs PROGRAM STATUS TEXT OPTION...: phases.cubin, or late.cubin, against the program of this name
 hangs() {
     local program=$1 status=$2 text=$3
-    [ "$program" = phases ] && program=$cases/phases
-    "$heddle" validate "$program.ptx" phases.cubin "${@:4}" >out 2>&1
+    [ -e "$cases/$program.ptx" ] && program=$cases/$program
+    "$heddle" validate "$program.ptx" "${text%%:*}.cubin" "${@:4}" >out 2>&1
     [ $? = "$status" ] && grep -q "^$text" out || fail "$1, $target, ${*:4}: not status $status with $text"
 }
 
@@ -69,6 +69,13 @@ else
             hangs ends 4 'phases: differs: .*when warps run in descending order.*PTX: finishes, machine: ' $options
             "$heddle" validate ends.ptx ends.cubin $options >out 2>&1 && grep -q '^phases: equal' out || fail "ends, $target: not equal"
         done
+        # the same where one warp must come late, and no warp that multiplies ahead of others
+        if [ $target = sm_90 ]; then
+            sed 's/^FREE:/  @%q ret;\nFREE:/' "$cases/late.ptx" >soon.ptx
+            "$heddle" compile -t sm_90a "$cases/late.ptx" -o late.cubin || exit 1
+            hangs late 0 'late: order-dependent: .*the PTX finishes, but not in every order of threads; machine, when warps run' --launch auto
+            hangs soon 4 'late: differs: .*when warps run in descending order.*PTX: finishes, machine: ' --launch auto
+        fi
         # Lanes of a warp that wait for a lock may not keep the one that has it from going on, in no order of PTX: without YIELD it hangs.
         "$heddle" compile -t $target "$cases/../../../ptx-samples/spinlock.ptx" -o lock.cubin || exit 1
         "$heddle" mutate lock.cubin --apply drop-yield:0 -o hung.cubin || exit 1

@@ -91,6 +91,14 @@ static void first_difference(Judge *judge) {
         judge->j->diff_plan = judge->p;
 }
 
+static uint64_t block_threads(const PlanLaunch *launch) {
+    return (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
+}
+
+static uint64_t launch_threads(const PlanLaunch *launch) {
+    return (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2] * block_threads(launch);
+}
+
 /* Has the PTX no end in this order within 64 times what the first one took? */
 static bool hangs_in_order(const Judge *judge, const PlanLaunch *launch, uint64_t executed,
                            PtxRunOptions order) {
@@ -108,9 +116,11 @@ static bool hangs_in_order(const Judge *judge, const PlanLaunch *launch, uint64_
 /* Threads may wait for what depends on the order, and PTX promises nothing then: a warp that only looks at an
  * mbarrier object misses two phases, one after the other, where others have long turns. So orders in which
  * warps run in turn, in both directions, are tried beside those that chance gives: a machine runs warps so,
- * and how long a turn is in statements depends on the code. Within a warp each lane has its turn: in lockstep
- * those that wait for a lock may keep the one that has it from going on, which PTX does not allow. */
+ * and how long a turn is in statements depends on the code; so are orders in which one warp comes late.
+ * Within a warp each lane has its turn: in lockstep those that wait for a lock may keep the one that has it
+ * from going on, which PTX does not allow. */
 static bool hangs_in_an_order(const Judge *judge, const PlanLaunch *launch, uint64_t executed) {
+    enum { MOST_HELD = 16 };
     static const uint32_t turns[] = {1u << 15, 1u << 12, 1u << 18};
     bool hangs = false;
     for (unsigned i = 0; i < 2 * sizeof turns / sizeof *turns && !hangs; i++)
@@ -118,14 +128,15 @@ static bool hangs_in_an_order(const Judge *judge, const PlanLaunch *launch, uint
                                (PtxRunOptions){.descending = (i % 2 == 0) == judge->other_moments,
                                                .turn = turns[i / 2],
                                                .late_copies = judge->other_moments});
+    for (unsigned i = 0; i < MOST_HELD && SIM_WARP_LANES * i < block_threads(launch) && !hangs; i++)
+        hangs = hangs_in_order(judge, launch, executed,
+                               (PtxRunOptions){.descending = judge->other_moments,
+                                               .held = 1 + i,
+                                               .held_for = 4 * executed,
+                                               .late_copies = judge->other_moments});
     for (unsigned i = 0; i < ORDERS_ENOUGH && !hangs; i++)
         hangs = hangs_in_order(judge, launch, executed, (PtxRunOptions){.seed = 1 + i * 0x9e37u});
     return hangs;
-}
-
-static uint64_t launch_threads(const PlanLaunch *launch) {
-    return (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2] * launch->block[0] *
-           launch->block[1] * launch->block[2];
 }
 
 static void keep_open(void *user, const SimTrap *warning) {
