@@ -98,8 +98,7 @@ Operand opt_fold_permuted_same(const Fold *fold, const Inst *i) {
         Operand o = *ir_src(fold->f, i, k);
         unsigned n = 0;
         FromByte from;
-        if (!opt_scalar(o) || opt_fold_value(fold, o.value)->block.i !=
-                                  opt_fold_value(fold, ir_dst(fold->f, i, 0)->value)->block.i)
+        if (!opt_scalar(o))
             continue;
         while (n < 4 && permuted_byte(fold, i, n, &from) &&
                ((from.operand == k && from.byte == n) ||

@@ -31,9 +31,11 @@ enum {
 typedef enum { NO, YES, UNKNOWN } Truth;
 
 typedef struct {
-    uint32_t value, block;
+    uint32_t value, block; /* block: of the branch that it decides, or NO_NODE */
     int32_t number;
 } Comparison;
+
+typedef VEC(Comparison) Comparisons;
 
 typedef struct {
     uint32_t first, n; /* in `numbers`; n 0: the value is not drawn */
@@ -125,10 +127,16 @@ static int by_value(const void *x, const void *y) {
 /* One value's comparisons, sorted by number. */
 static void take_numbers(Compared *compared, Arena *a, const Comparison *at, uint32_t n) {
     Numbers *of_value = &compared->of_value[at->value];
-    bool several = false;
-    for (uint32_t k = 1; k < n; k++)
-        several |= at[k].block != at->block;
-    if (!several || at[n - 1].number == at->number)
+    const Comparison *first = NULL;
+    bool several = false, differ = false;
+    for (uint32_t k = 0; k < n; k++) {
+        if (at[k].block == NO_NODE)
+            continue;
+        first = first ? first : &at[k];
+        several |= at[k].block != first->block;
+        differ |= at[k].number != first->number;
+    }
+    if (!several || !differ)
         return;
     of_value->first = compared->numbers.n;
     if (at->number != 0 && at->number != INT32_MIN)
@@ -425,11 +433,30 @@ void reconv_compared_edge(Compared *compared, uint32_t from, uint32_t to, uint64
 
 /* ---- values that branches compare ---- */
 
+/* Comparisons that decide no branch, of values that branches compare: what they tell apart is drawn, too.
+ * Else `if (c == 1) state = 2;`, which is a select, would never be true of a character that branches compare
+ * with other numbers. */
+static void add_others(Compared *compared, Arena *a, Comparisons *all) {
+    const Function *f = compared->f;
+    Bitset branches = bs_new(a, f->values.n);
+    for (uint32_t k = 0; k < all->n; k++)
+        bs_add(&branches, all->at[k].value);
+    for (uint32_t v = 0; v < f->values.n && all->n; v++) {
+        const Inst *i = f->values.at[v].def.i ? &f->insts.at[f->values.at[v].def.i] : NULL;
+        Comparison one = {.block = NO_NODE};
+        if (!i || i->op != OT_ISETP || MGET(ISETP, ex, i->mods))
+            continue;
+        one.value = compared_value(f, i, &one.number);
+        if (one.value && bs_has(&branches, one.value))
+            VEC_ADD(a, all, one);
+    }
+}
+
 Compared *reconv_find_compared(Reconv *reconv, const bool *divergent, bool counts) {
     Arena *a = &reconv->a;
     Function *f = reconv->f;
     Compared *compared = ARENA_NEW(a, Compared);
-    VEC(Comparison) all = {0};
+    Comparisons all = {0};
     compared->f = f;
     compared->counts = counts;
     compared->of_value = ARENA_ARRAY(a, Numbers, f->values.n);
@@ -447,6 +474,7 @@ Compared *reconv_find_compared(Reconv *reconv, const bool *divergent, bool count
         }
     }
     find_followed(compared, a, all.at, all.n);
+    add_others(compared, a, &all);
     if (all.n)
         qsort(all.at, all.n, sizeof *all.at, by_value);
     for (uint32_t k = 0, end; k < all.n; k = end) {

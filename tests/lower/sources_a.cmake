@@ -33,7 +33,7 @@ if(PYTHON3)
   set_tests_properties(melded_kernels PROPERTIES LABELS diff)
   heddle_test_once(melded_kernels)
   add_test(NAME divergent_kernels COMMAND ${PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/divergent_kernels.py $<TARGET_FILE:heddle>
-    ${PROJECT_SOURCE_DIR}/bench)
+    ${PROJECT_SOURCE_DIR}/bench ${CMAKE_CURRENT_SOURCE_DIR}/rounds.ptx)
   set_tests_properties(divergent_kernels PROPERTIES LABELS diff)
   heddle_test_once(divergent_kernels)
 endif()
