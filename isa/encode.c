@@ -103,6 +103,7 @@ typedef struct {
     const IsaRow *r;
     const MachInst *in;
     char *error;
+    unsigned ctrl[5]; /* by index of FK_CTRL */
 } Enc;
 
 static bool refuse(const Enc *enc, const char *what, unsigned slot) {
@@ -128,7 +129,7 @@ static bool enc_reg(const Enc *enc, const IsaField *field, const Operand *operan
     if (operand->value >> field->width || (file != RF_B && operand->value == ones))
         return refuse(enc, "has a register number that does not exist", slot);
     unsigned n = slot == SLOT_NONE ? 1 : isa_slot_regs(enc->r, slot, enc->in);
-    if (!isa_is_aligned(enc->in->optype, operand, n))
+    if (n > 1 && !isa_is_aligned(enc->in->optype, operand, n))
         return refuse(enc, isa_aligned_text(enc->in->optype, n), slot);
     *v = operand->value;
     return true;
@@ -232,14 +233,11 @@ static uint64_t enc_attr(const Enc *enc, const IsaField *field) {
 }
 
 static bool enc_ctrl(const Enc *enc, const IsaField *field, uint64_t *v) {
-    const Control *control = &enc->in->ctrl;
-    const unsigned values[] = {control->stall_cycles, !control->yield, control->write_sb, control->read_sb,
-                               control->wait_mask};
-    *v = values[field->index];
+    *v = enc->ctrl[field->index];
     if (*v >> field->width == 0)
         return true;
     snprintf(enc->error, ISA_ERROR_BYTES, "%s: control value %u is out of range",
-             isa_opcode_name(enc->r->opcode), values[field->index]);
+             isa_opcode_name(enc->r->opcode), enc->ctrl[field->index]);
     return false;
 }
 
@@ -282,7 +280,12 @@ static bool enc_field(const Enc *enc, const IsaField *field, uint64_t word[2]) {
 
 bool isa_encode_row(const Target *t, const IsaRow *row, const MachInst *in, uint64_t word[2], char *error) {
     (void)t;
-    Enc e = {row, in, error};
+    const Control *control = &in->ctrl;
+    Enc e = {.r = row,
+             .in = in,
+             .error = error,
+             .ctrl = {control->stall_cycles, !control->yield, control->write_sb, control->read_sb,
+                      control->wait_mask}};
     uint64_t w[2] = {row->value[0], row->value[1]};
     for (unsigned i = 0; i < row->nfields; i++)
         if (!enc_field(&e, &isa_fields[row->field0 + i], w))

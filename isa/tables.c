@@ -190,7 +190,7 @@ const char *isa_enum_text(const IsaEnum *isa_enum, unsigned sem) {
     return NULL;
 }
 
-unsigned isa_slot_regs(const IsaRow *row, unsigned slot, const MachInst *in) {
+unsigned isa_slot_regs_found(const IsaRow *row, unsigned slot, const MachInst *in) {
     unsigned c = row->regs[slot];
     if (c & REGS_WIDE)
         return isa_slot_const(in, slot)->mods & OPM_WIDE64 ? 2 : 1;
@@ -200,8 +200,6 @@ unsigned isa_slot_regs(const IsaRow *row, unsigned slot, const MachInst *in) {
             rule++;
         return rule->regs;
     }
-    if (!(c & REGS_BY_MOD))
-        return c;
     unsigned mod = c & 0x3f, v = isa_mod_get(row, mod, in->mods);
     const IsaEnum *isa_enum = mod_enum(row->optype, mod);
     for (unsigned k = 0; isa_enum && k < isa_enum->nvals; k++)

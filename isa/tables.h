@@ -214,7 +214,10 @@ typedef enum { IMM_WHOLE, IMM_F16, IMM_BF16 } ImmHalf;
 ValueType isa_imm_type(const IsaRow *row, const MachInst *in, unsigned type, ImmHalf *half);
 uint32_t isa_mod_put(const IsaRow *row, unsigned mod, uint32_t mods, unsigned value);
 const char *isa_enum_text(const IsaEnum *isa_enum, unsigned sem);
-unsigned isa_slot_regs(const IsaRow *row, unsigned slot, const MachInst *in);
+unsigned isa_slot_regs_found(const IsaRow *row, unsigned slot, const MachInst *in); /* where it is not said */
+static inline unsigned isa_slot_regs(const IsaRow *row, unsigned slot, const MachInst *in) {
+    return row->regs[slot] < REGS_BY_RULE ? row->regs[slot] : isa_slot_regs_found(row, slot, in);
+}
 /* May an operand of n registers stand there? Several start at a multiple of their number, or are all RZ. */
 /* The first of n registers of an operand of the operation is a multiple of it. */
 unsigned isa_register_group(unsigned optype, unsigned n);

@@ -276,7 +276,8 @@ static void take_answers(Uniform *uniform, FuncState *state) {
         flow_apart(uniform, state, c->flows.at[--c->flows.n]);
 }
 
-static void visit_inst(Uniform *uniform, FuncState *state, uint32_t id) {
+/* `reads_divergent`: it is known to read a divergent value. */
+static void visit_inst(Uniform *uniform, FuncState *state, uint32_t id, bool reads_divergent) {
     const Inst *i = ir_inst(state->f, (InstId){id});
     uint32_t block = state->uses.inst_block[id];
     uniform->module->steps += 1 + i->ndst;
@@ -287,10 +288,11 @@ static void visit_inst(Uniform *uniform, FuncState *state, uint32_t id) {
         return;
     }
     unsigned m = makes(state, i);
-    if (m == MAKES_DIVERGENT || (m == MAKES_BY_DATA && inputs_divergent(state, i)) ||
+    if (m == MAKES_DIVERGENT || (m == MAKES_BY_DATA && (reads_divergent || inputs_divergent(state, i))) ||
         (m == MAKES_UNIFORM && operand_divergent(state, i->guard)))
         mark_dsts(uniform, state, i);
-    if (is_branch(i) && ir_block(state->f, (BlockId){block})->succs.n > 1 && inputs_divergent(state, i))
+    if (is_branch(i) && ir_block(state->f, (BlockId){block})->succs.n > 1 &&
+        (reads_divergent || inputs_divergent(state, i)))
         uniform_diverge(&state->control, block);
     if (i->op == OT_RET && operand_divergent(state, i->guard))
         uniform_return_early(&state->control, block);
@@ -303,7 +305,7 @@ static void visit_entered(Uniform *uniform, FuncState *state) {
         uniform->module->steps += ir_num_insts(state->f, b);
         FOR_INST_IDS(state->f, b, id)
             if (ir_inst(state->f, id)->op == IR_FRAME_ADDR)
-                visit_inst(uniform, state, id.i);
+                visit_inst(uniform, state, id.i, false);
     }
     CALL_SITES(&uniform->calls, state->f->index, site)
         if (site->callee != NO_NODE)
@@ -313,7 +315,7 @@ static void visit_entered(Uniform *uniform, FuncState *state) {
 static void visit_users(Uniform *uniform, FuncState *state, uint32_t v) {
     for (uint32_t k = state->uses.user_at[v]; k < state->uses.user_at[v + 1]; k++) {
         const Inst *i = ir_inst(state->f, (InstId){state->uses.users[k]});
-        visit_inst(uniform, state, state->uses.users[k]);
+        visit_inst(uniform, state, state->uses.users[k], true);
         if (i->op == OT_CALL)
             pass_value(uniform, state, i, (ValId){v});
         else if (i->op == OT_RET)
@@ -386,7 +388,7 @@ static void seed(Uniform *uniform, FuncState *state) {
     FOR_BLOCKS(state->f, b)
         FOR_INST_IDS(state->f, b, id) {
             const Inst *i = ir_inst(state->f, id);
-            visit_inst(uniform, state, id.i);
+            visit_inst(uniform, state, id.i, false);
             if (i->op == OT_CALL)
                 start_call(uniform, state, i);
             else if (i->op == OT_RET)

@@ -208,32 +208,34 @@ static Way draw_way(Expect *expect, Arena *a, unsigned warp, uint32_t lane, uint
     Reconv *reconv = expect->reconv;
     uint32_t b = reconv->f->entry.i, n = 0, decisions = 0, longest = LONGEST_WAY + reconv->g.n;
     uint32_t *edges = expect->drawn;
+    const uint32_t *succ_at = reconv->g.succ_at, *succ = reconv->g.succ, *innermost = expect->loops.innermost;
+    const bool *ends_way = expect->ends_way;
     const uint32_t *decides = reconv_compared_blocks(expect->compared);
     memset(visits, 0, reconv->g.n * sizeof *visits);
     memset(expect->entered, 0, reconv->g.n * sizeof *expect->entered);
     reconv_compared_start(expect->compared);
-    while (!expect->ends_way[b] && n < longest) {
-        uint32_t slot = 0;
+    while (!ends_way[b] && n < longest) {
+        uint32_t slot = 0, slots = succ_at[b + 1] - succ_at[b];
         visits[b]++;
-        if (slots_of(&reconv->g, b) > 1)
+        if (slots > 1)
             slot = n < LONGEST_WAY ? draw_slot(expect, b, warp, lane, visits, exits) : expect->out[b];
-        uint32_t edge = reconv->g.succ_at[b] + slot;
+        uint32_t edge = succ_at[b] + slot;
         n++;
-        if (slots_of(&reconv->g, b) > 1)
+        if (slots > 1)
             edges[decisions++] = edge;
-        uint32_t to = reconv->g.succ[edge];
+        uint32_t to = succ[edge];
         if (!to)
             break;
         if (decides[to])
             reconv_compared_edge(expect->compared, b, to, number_of_lane(expect, warp, lane), visits);
-        uint32_t loop = expect->loops.innermost[to];
+        uint32_t loop = innermost[to];
         uint32_t header = loop == NO_NODE ? 0 : expect->loops.at[loop].header;
         if (header && (header == to || reconv_parted_header(reconv, to)) &&
             !loop_contains(&expect->loops, loop, b))
             expect->entered[header] = visits[header];
         b = to;
     }
-    edges[decisions] = reconv->g.succ_at[reconv->g.n]; /* where there is no way out */
+    edges[decisions] = succ_at[reconv->g.n]; /* where there is no way out */
     return (Way){arena_copy(a, edges, (decisions + 1) * sizeof *edges)};
 }
 
