@@ -458,6 +458,7 @@ bool ra_prepare(Function *f, Diags *d) {
     split_double_edges(f);
     FOR_BLOCKS(f, b)
         lower_single_phis(f, b);
+    ra_rotate(f);
     ra_separate_updates(f);
     FOR_BLOCKS(f, b)
         constrain_block(f, b);

@@ -72,6 +72,7 @@ RaCallee ra_callee(const Function *f, const Inst *call);
 bool ra_clobbers(RaCallee c, RegFile file, unsigned reg);
 
 void ra_separate_updates(Function *f); /* updates.c */
+void ra_rotate(Function *f);           /* rotate.c */
 /* Arithmetic that means the same wherever its operands are there. */
 bool ra_may_move(Function *f, Inst *i);
 

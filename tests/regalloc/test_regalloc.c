@@ -657,8 +657,38 @@ static void copies_before_branch(void **state) {
     assert_int_equal(blocks, 3);
 }
 
+/* A loop keeps its value of the last round, which nobody reads behind the update: it is copied in front of
+ * that, and each has one register. Not where it is read behind the update, or behind the loop. */
+static void kept_of_last_round(void **state) {
+    (void)state;
+    static const struct {
+        const char *behind, *last;
+        bool copies;
+    } cases[] = {{"", "%r5", false},
+                 {"  STG _, _, 0x8, %r4\n", "%r5", false},
+                 {"  STG _, _, 0x8, %r3\n", "%r5", true},
+                 {"", "%r4", true}};
+    for (unsigned k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char text[1024];
+        snprintf(text, sizeof text,
+                 "module sm_80 opt=2 const=0\n"
+                 "func @k entry ssa var=0 spill=0 barriers=0 bbase=0 start=bb1 {\n"
+                 "bb1: preds() succs(bb2)\n  %%r1 = S2R SR[laneid]\n  %%r2 = S2R SR[tid.x]\n"
+                 "  %%r7 = S2R SR[ctaid.x]\n  BRA _, _, bb2\n"
+                 "bb2: preds(bb1 bb2) succs(bb2 bb3)\n  %%r3 = phi %%r1, %%r4\n  %%r4 = phi %%r2, %%r5\n"
+                 "  STG _, _, 0x0, %%r3\n  %%r5 = LDS(sz=U8) %%r4, _, 0x0\n%s"
+                 "  %%p6, _ = ISETP(cmp=LT) %%r5, %%r7, _, _\n  @%%p6 BRA _, _, bb2\n"
+                 "  BRA _, _, bb3\nbb3: preds(bb2) succs()\n  STG _, _, 0x4, %s\n  EXIT _\n}\n",
+                 cases[k].behind, cases[k].last);
+        unsigned blocks;
+        if ((copies_of(text, &blocks) > 0) != cases[k].copies)
+            fail_msg("case %u: %s\n%s", k, cases[k].copies ? "no copy" : "a copy", text);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kept_of_last_round),
         cmocka_unit_test(late_updates),
         cmocka_unit_test(updates_by_ways),
         cmocka_unit_test(sides_of_updates),
