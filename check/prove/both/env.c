@@ -62,10 +62,22 @@ Term *prove_const3(Prover *prover, Term *addr, unsigned bytes, bool sign) {
 
 Term *prove_generic(Prover *prover, Term *const *mem, Term *guard, Term *addr, unsigned bytes) {
     Terms *ts = &prover->ts;
-    Term *arg[4] = {t_met(ts, mem[MEM_GLOBAL], guard), t_met(ts, mem[MEM_SHARED], guard),
-                    t_met(ts, mem[MEM_LOCAL], guard), t_under(ts, addr, guard)};
+    Term *arg[NGENERIC + 1];
+    for (unsigned s = 0; s < NGENERIC; s++)
+        arg[s] = t_met(ts, mem[s], guard);
+    arg[NGENERIC] = t_under(ts, addr, guard);
+    Term *stored =
+        prover->watched >> MEM_SHARED & 1 ? NULL : t_read_generic(ts, arg, NGENERIC, guard, addr, bytes);
+    if (stored)
+        return stored;
     prover->nuf++;
-    return t_app(ts, TO_UF, 32, bytes < 4 ? 8 * bytes : 0, term_name(ts, "#ld.generic"), arg, 4);
+    return t_app(ts, TO_UF, 32, bytes < 4 ? 8 * bytes : 0, term_name(ts, "#ld.generic"), arg, NGENERIC + 1);
+}
+
+void prove_generic_store(Prover *prover, Term **mem, Term *guard, Term *addr, unsigned bytes,
+                         Term *const *words) {
+    for (unsigned s = 0; s < NGENERIC; s++)
+        mem[s] = t_store_generic(&prover->ts, mem[s], guard, addr, bytes, words);
 }
 
 Term *prove_address(Prover *prover, uint32_t var) {

@@ -12,7 +12,8 @@ enum {
     MEM_GLOBAL,
     MEM_SHARED,
     MEM_LOCAL,
-    MEM_WARP,
+    NGENERIC, /* those before it a generic address may lead to */
+    MEM_WARP = NGENERIC,
     NMEM,             /* separate lists of events; generic ones are in all */
     MEM_CONST = NMEM, /* of accesses alone */
     MEM_PARAM,
@@ -207,8 +208,10 @@ Term *prove_contracted(Prover *prover, Term *a, Term *b, bool subtract, bool ftz
  * (check/prove/mach/rounded.c). */
 Term *prove_merged(Prover *prover, Term *first, Term *both, Term *x, Term *y);
 
-/* What a weak generic load finds: a function of its address and of all memory that it may see. */
+/* What a weak generic load finds: what a store left there, or a function of its address and of all memory. */
 Term *prove_generic(Prover *prover, Term *const *mem, Term *guard, Term *addr, unsigned bytes);
+void prove_generic_store(Prover *prover, Term **mem, Term *guard, Term *addr, unsigned bytes,
+                         Term *const *words);
 
 /* PTX side. `stop[b]`: leave the region where block b starts. */
 bool prove_ptx_graph(Prover *prover);

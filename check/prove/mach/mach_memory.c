@@ -112,7 +112,10 @@ static void generic_store(Mach *mach, unsigned sz, unsigned order) {
         arg[c + 1] = mach_word(mach, 3, c);
     if (bytes < 4)
         arg[1] = t_zext_from(ts, arg[1], 8 * bytes);
-    mach_event(mach, 7, term_name(ts, "st.generic.%u.o%u", bytes, order), arg, n + 1);
+    if (order == MemOrder_WEAK)
+        prove_generic_store(mach->prover, mach->mem, mach->full, arg[0], bytes, arg + 1);
+    else
+        mach_event(mach, 7, term_name(ts, "st.generic.%u.o%u", bytes, order), arg, n + 1);
 }
 
 /* Where the tables begin that the function's code reads: other functions' may lie before them. */

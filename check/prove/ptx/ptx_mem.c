@@ -368,7 +368,10 @@ bool prove_ptx_st(Ptx *ptx) {
     pv_fence(ptx, pv_releases(ptx->in));
     if (space == SP_NONE) {
         arg[0] = pv_address(ptx, a, 64);
-        pv_event(ptx, 7, term_name(ts, "st.generic.%u.o%u", bytes, o), arg, n + 1);
+        if (o == MemOrder_WEAK)
+            prove_generic_store(ptx->prover, ptx->mem, ptx->full, arg[0], bytes, arg + 1);
+        else
+            pv_event(ptx, 7, term_name(ts, "st.generic.%u.o%u", bytes, o), arg, n + 1);
         return true;
     }
     int list = list_of(space);

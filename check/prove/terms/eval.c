@@ -106,7 +106,7 @@ static uint8_t byte_at(TermEval *e, const Term *mem, uint64_t addr) {
     for (; mem->kind == TK_EVENT; mem = mem->a[0]) {
         if (!term_eval(e, mem->a[1]))
             continue;
-        if (mem->op == EV_OTHER)
+        if (mem->op != EV_STORE)
             break;
         uint64_t d = (addr - term_eval(e, mem->a[2])) & term_mask(mem->a[2]->width);
         if (d < (mem->k & 255))

@@ -137,6 +137,55 @@ Term *t_store(Terms *ts, Term *mem, Term *guard, Term *addr, unsigned bytes, uns
     return insert(ts, mem, &e);
 }
 
+Term *t_store_generic(Terms *ts, Term *mem, Term *guard, Term *addr, unsigned bytes, Term *const *words) {
+    enum { MOST_WORDS = 4 };
+    if (guard == ts->falsity)
+        return mem;
+    uint32_t n = (bytes + 3) / 4;
+    Term *a[3 + MOST_WORDS] = {mem, guard, t_under(ts, addr, guard)};
+    for (uint32_t i = 0; i < n; i++)
+        a[3 + i] = t_under(ts, bytes < 4 ? t_zext_from(ts, words[i], 8 * bytes) : words[i], guard);
+    Term e = {.kind = TK_EVENT,
+              .op = EV_STORE_GENERIC,
+              .k = bytes,
+              .name = term_name(ts, "st.generic"),
+              .a = a,
+              .n = 3 + n};
+    return insert(ts, mem, &e);
+}
+
+static bool same_event(const Term *one, const Term *two) {
+    bool same = one->kind == TK_EVENT && two->kind == TK_EVENT && one->op == two->op && one->k == two->k &&
+                one->name == two->name && one->n == two->n;
+    for (uint32_t i = 1; same && i < one->n; i++)
+        same = one->a[i] == two->a[i];
+    return same;
+}
+
+Term *t_read_generic(Terms *ts, Term *const *mem, uint32_t n, Term *guard, Term *addr, unsigned bytes) {
+    enum { MOST = 4, NEAR = 1 << 16 }; /* farther away may be another name of one place in shared memory */
+    Term *at[MOST];
+    memcpy(at, mem, n * sizeof *at);
+    addr = t_under(ts, addr, guard);
+    for (;;) {
+        const Term *e = at[0];
+        bool latest = e->kind == TK_EVENT && e->op == EV_STORE_GENERIC;
+        for (uint32_t i = 1; latest && i < n; i++)
+            latest = same_event(e, at[i]);
+        Term *offset = latest ? t_sub(ts, addr, e->a[2]) : NULL;
+        if (!offset || !t_is_const(offset))
+            return NULL;
+        uint64_t up = offset->k, down = 0 - offset->k;
+        bool whole = e->k < 4 ? up == 0 && bytes == e->k : up < e->k && up % 4 == 0 && bytes == 4;
+        if (whole && exclusive(ts, t_not(ts, e->a[1]), guard))
+            return e->a[3 + up / 4];
+        if (up < e->k || down < bytes || (up >= NEAR && down >= NEAR))
+            return NULL;
+        for (uint32_t i = 0; i < n; i++)
+            at[i] = at[i]->a[0];
+    }
+}
+
 /* Memory as a load under `guard` at this address sees it: without what it cannot see. */
 static Term *seen(Terms *ts, Term *mem, Term *guard, Term *addr, unsigned bytes) {
     mem = t_met(ts, mem, guard);

@@ -161,8 +161,14 @@ Term *t_plain(Terms *ts, Term *term);
 Term *t_unclamped(Term *term); /* x of x clamped to 0 and 1; any other as it is */
 
 /* memory */
-enum { EV_STORE, EV_OTHER }; /* Term.op of an event; its space is k >> 8, bytes k & 255 */
+enum { EV_STORE, EV_STORE_GENERIC, EV_OTHER }; /* Term.op of an event; its space is k >> 8, bytes k & 255 */
 Term *t_store(Terms *ts, Term *mem, Term *guard, Term *addr, unsigned bytes, unsigned space, Term *data);
+/* A weak store at a generic address: of each memory that it may reach it is an event. words: as many as the
+ * bytes fill */
+Term *t_store_generic(Terms *ts, Term *mem, Term *guard, Term *addr, unsigned bytes, Term *const *words);
+/* What such a store left at a generic address, if it is the latest event of all n memories but for stores
+ * like it beside the address; NULL: that is not known. mem: of t_met, all that the load may see */
+Term *t_read_generic(Terms *ts, Term *const *mem, uint32_t n, Term *guard, Term *addr, unsigned bytes);
 /* *what, if not NULL, is the event with what it found: results depend on it. */
 Term *t_event(Terms *ts, Term *mem, Term *guard, const char *name, uint64_t k, Term *const *args, uint32_t n,
               Term **what);

@@ -597,6 +597,10 @@ generic: atomic of another scope | sub ATOM.E.ADD.STRONG.SYS / ATOM.E.ADD.STRONG
 generic: volatile load no longer volatile | sub LD.E.STRONG.SYS / LD.E
 generic: fence under the complement | sub @P0 MEMBAR.ALL.GPU / @!P0 MEMBAR.ALL.GPU
 generic: release of the block without fence | drop MEMBAR.ALL.CTA
+generic|forwarded: a word from the store beside | sub IADD3 R7, R0, 0x1 / IADD3 R7, R6, 0x1
+generic|forwarded: what another pointer's store may have changed | sub W2:-:S02(.*)LD.E R7, .R2.0x10. / W-:-:S05\\1MOV R7, R7
+generic|forwarded: from a store that a guard leaves out | sub W3:-:S02(.*)LD.E R7, .R2.0x14. / W-:-:S05\\1MOV R7, R6
+generic|forwarded: a word of which half was stored | sub W4:-:S02(.*)LD.E R0, .R2.0x18. / W-:-:S05\\1MOV R0, R0
 watched: load by the read-only cache | sub LDG.E R8 / LDG.E.CONSTANT R8
 watched: volatile load before the loop that watches | move LDS R3, .RZ. / BSSY
 watched: no other lane runs while one watches | drop YIELD
