@@ -13,9 +13,10 @@
  * one neighbour.
  *
  * A value that is held over a loop takes one register of each block of it, so pressure is counted by block.
- * Loops with calls are left alone (what lives over a call may cost a store and a load), and so are loops with
- * more than MAX_LEVELS levels inside and functions with loops deeper than MAX_DEPTH (what is live in n loops
- * has n * n entries), which bounds the work by a multiple of the function's size.
+ * Loops with calls are left alone (what lives over a call may cost a store and a load), but for calls where
+ * lanes hardly ever come, as of the slow part of a division. So are loops with more than MAX_LEVELS levels
+ * inside and functions with loops deeper than MAX_DEPTH (what is live in n loops has n * n entries), which
+ * bounds the work by a multiple of the function's size.
  * SPDX-License-Identifier: MIT */
 #include "ir/cfg.h"
 #include "ir/pass.h"
@@ -87,10 +88,15 @@ static void find_bodies(Hoist *hoist) {
         if (parent != NO_NODE && hoist->bodies[parent].levels < levels)
             hoist->bodies[parent].levels = levels;
     }
+    bool *rare = ARENA_ARRAY(&hoist->a, bool, f->blocks.n);
+    FOR_BLOCKS(f, b)
+        FOR_INSTS(f, b, i)
+            if (i->op == OT_BRA && i->flags & IF_RARE)
+                rare[ir_src(f, i, BRA_offset)->value] = true;
     FOR_BLOCKS(f, b) {
         bool calls = false;
         FOR_INSTS(f, b, i)
-            calls |= i->op == OT_CALL;
+            calls |= i->op == OT_CALL && !rare[b.i];
         for (uint32_t l = hoist->forest.innermost[b.i]; l != NO_NODE && hoist->bodies[l].levels <= MAX_LEVELS;
              l = hoist->forest.at[l].parent) {
             VEC_ADD(&hoist->a, &hoist->bodies[l].blocks, b.i);

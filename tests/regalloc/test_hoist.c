@@ -94,6 +94,24 @@ static void stay(void **state) {
     expect(branch, "ISETP(cmp=EQ)", 0, 1);
 }
 
+/* A call in the loop keeps everything in it, but where lanes hardly ever come to it. */
+static void calls(void **state) {
+    (void)state;
+    for (unsigned rare = 0; rare < 2; rare++) {
+        char body[1024];
+        snprintf(body, sizeof body,
+                 "bb1: preds() succs(bb2)\n  %%r1 = S2R SR[tid.x]\n"
+                 "  %%p90, _ = ISETP(cmp=GT) %%r1, 0x7, PT, PT\n  BRA _, _, bb2\n"
+                 "bb2: preds(bb1 bb5) succs(bb4 bb5)\n  %%r5 = MOV 0x1234\n"
+                 "  STG _, _, 0x0, %%r5\n  @%%p90 BRA _, _, bb4%s\n  BRA _, _, bb5\n"
+                 "bb4: preds(bb2) succs(bb5)\n  CALL _, _, call_rel(@k)\n  BRA _, _, bb5\n"
+                 "bb5: preds(bb2 bb4) succs(bb2 bb3)\n  @%%p90 BRA _, _, bb2\n"
+                 "  BRA _, _, bb3\nbb3: preds(bb5) succs()\n  EXIT _\n",
+                 rare ? " flags[rare]" : "");
+        expect(body, "MOV 0x1234", rare, 1 - rare);
+    }
+}
+
 /* As many literals as registers may be held: the rest stays. Each is stored at once, so nothing else is live.
  */
 static void room(void **state) {
@@ -185,8 +203,13 @@ static void edge_in_outer_loop(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(literals), cmocka_unit_test(computations),      cmocka_unit_test(stay),
-        cmocka_unit_test(room),     cmocka_unit_test(pair_of_two_loops), cmocka_unit_test(edge_in_outer_loop),
+        cmocka_unit_test(literals),
+        cmocka_unit_test(computations),
+        cmocka_unit_test(stay),
+        cmocka_unit_test(calls),
+        cmocka_unit_test(room),
+        cmocka_unit_test(pair_of_two_loops),
+        cmocka_unit_test(edge_in_outer_loop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
