@@ -322,10 +322,10 @@ static uint32_t given_rows(const Run *run) {
     return rows && rows < ROW_RZ ? rows : ROW_RZ;
 }
 static uint32_t hashed_rows(const Run *run) { /* and those that code names all the same */
-    uint32_t rows = ROW_RZ, given = given_rows(run);
-    while (rows > given && !row_set_has(&run->named, rows - 1))
-        rows--;
-    return rows;
+    uint32_t given = given_rows(run), words = run->named.words & ((1u << ROW_UR / 64) - 1);
+    unsigned last = words ? 31u - (unsigned)__builtin_clz(words) : 0;
+    uint32_t named = words ? 64 * last + 64 - (uint32_t)__builtin_clzll(run->named.bits[last]) : 0;
+    return given > named ? given : named;
 }
 
 static void hash_rows(const Run *run, const Warp *warp, XXH3_state_t *h) {
@@ -402,7 +402,7 @@ static XXH128_hash_t hash_glance(const Grid *grid) {
     const Run *run = grid->r;
     uint32_t words[ROW_RZ + 1 + MAX_WARPS * (3 + PRED_UP)], n = 0;
     XXH3_state_t h;
-    bool some = false;
+    uint32_t rows = hashed_rows(run); /* of the first warp */
     XXH3_128bits_reset(&h);
     for (uint32_t s = 0; s < grid->n; s++, n = 0) {
         for (uint32_t i = 0; i < grid->slots[s]->nwarps; i++) {
@@ -415,9 +415,9 @@ static XXH128_hash_t hash_glance(const Grid *grid) {
             for (unsigned k = 0; k < PRED_UP; k++)
                 words[n++] = warp->p[k];
             const uint8_t *lane = warp->rows + 4 * (size_t)low_lane(warp->active);
-            for (uint32_t k = 0; !some && k < hashed_rows(run); k++, n++)
+            for (uint32_t k = 0; k < rows; k++, n++)
                 memcpy(&words[n], lane + (size_t)k * ROW_BYTES, 4);
-            some = true;
+            rows = 0;
         }
         XXH3_128bits_update(&h, words, n * sizeof *words);
     }

@@ -144,7 +144,8 @@ struct Dec {
     Dec *alone;      /* under a rounding mode other than nearest: a program of this instruction only */
     SimAlloc *alloc; /* last allocation that was hit */
     const MachInst *inst;
-    uint8_t odd_[DEC_LINE_BYTES]; /* five lines: the first ones spread over all sets of a cache */
+    OpFn *full_in_run, *part_in_run;  /* the same for the shape that this one has, in runs; NULL: no others */
+    uint8_t odd_[DEC_LINE_BYTES - 8]; /* five lines: the first ones spread over all sets of a cache */
 };
 
 typedef struct {       /* one named barrier */
@@ -324,6 +325,10 @@ static inline const uint32_t *dec_src(const Warp *warp, const Dec *dec, unsigned
 static inline bool dec_src_is_constant(const Dec *dec, unsigned i) {
     return dec->v[i].at >= ROW_COUNT * ROW_BYTES;
 }
+/* Where that is none. */
+static inline const uint32_t *dec_row(const Warp *warp, const Dec *dec, unsigned i) {
+    return (const uint32_t *)(const void *)(warp->rows + dec->v[i].at);
+}
 static inline uint32_t *dec_dst(const Warp *warp, const Dec *dec, unsigned i) {
     return (uint32_t *)(void *)(warp->rows + dec->dst[i]);
 }
@@ -391,6 +396,7 @@ static inline void bind_chained(Bind *bind, OpFn *full, OpFn *part) {
     bind->d->full = full;
     bind->d->part = part;
     bind->d->chains = true;
+    bind->d->full_in_run = bind->d->part_in_run = NULL;
 }
 
 enum { LANE_PARTS = 3 };

@@ -5,6 +5,8 @@
 #define LANE_STRIP(...) __VA_ARGS__
 #define LANE_SETUP(ks)                                                                                       \
     ROWS;                                                                                                    \
+    LANE_CONSTANTS(ks)
+#define LANE_CONSTANTS(ks)                                                                                   \
     UNUSED const uint32_t k[LANE_MAX_KS] = {LANE_STRIP ks};                                                  \
     UNUSED const uint32_t ps = dec_pred(warp, dec, 0), qs = dec_pred(warp, dec, 1);
 #define LANE_SRC32(row) row[i]
@@ -38,17 +40,19 @@
     }
 /* NaNs are made canonical where there are any, which is found beside the result, not on the way to it: what
  * waits for the row gets it as the host's operation gives it. */
+#define LANE_FLOAT_ALL(name, ks, ...)                                                                        \
+    __VA_ARGS__;                                                                                             \
+    LANE_CONSTANTS(ks)                                                                                       \
+    float x[32];                                                                                             \
+    LANES { x[i] = LANE_CALL(lane_raw_##name, 32, 32, 32); }                                                 \
+    LANES { r[i] = f32_bits(x[i]); }                                                                         \
+    if (__builtin_expect(any_nan(x), 0))                                                                     \
+        LANES { r[i] = f32_canon(x[i]); }                                                                    \
+    return NEXT_ALL;
+/* name_r: where all that it reads are rows of the warp, which need not be asked for each. */
 #define LANE_FLOAT(name, ks, expr)                                                                           \
-    LANE_HEAD(name##_f) {                                                                                    \
-        LANE_SETUP(ks)                                                                                       \
-        float x[32];                                                                                         \
-        LANES { x[i] = LANE_CALL(lane_raw_##name, 32, 32, 32); }                                             \
-        LANES { r[i] = f32_bits(x[i]); }                                                                     \
-        if (__builtin_expect(any_nan(x), 0))                                                                 \
-            LANES { r[i] = f32_canon(x[i]); }                                                                \
-        return NEXT_ALL;                                                                                     \
-    }                                                                                                        \
-    LANE_HEAD(name##_p) {                                                                                    \
+    LANE_HEAD(name##_f){LANE_FLOAT_ALL(name, ks, ROWS)} LANE_HEAD(name##_r){                                 \
+        LANE_FLOAT_ALL(name, ks, ROWS_OF_WARP)} LANE_HEAD(name##_p) {                                        \
         LANE_SETUP(ks)                                                                                       \
         LANES { LANE_BLEND32(LANE_CALL(lane_##name, 32, 32, 32)) }                                           \
         return NEXT;                                                                                         \
@@ -75,7 +79,7 @@
             n[i] = LANE_CALL(lane_##name##_carries, aw, bw, cw);                                             \
             LANE_WRITE32(LANE_CALL(lane_##name, aw, bw, cw))                                                 \
         }                                                                                                    \
-        MASK_OF(one, n[i] != 0)                                                                              \
+        MASK_OF_NONZERO(one, n[i])                                                                           \
         set_pred(warp, dec->pd[0], g, one);                                                                  \
         if (dec->pd[1] != PRED_SINK) {                                                                       \
             MASK_OF(two, n[i] > 1)                                                                           \
@@ -86,7 +90,7 @@
 #define LANE_LOGIC(name, ks, expr)                                                                           \
     LANE_BODY(name) {                                                                                        \
         LANE_SETUP(ks)                                                                                       \
-        MASK_OF(nonzero, LANE_CALL(lane_##name, 32, 32, 32) != 0)                                            \
+        MASK_OF_NONZERO(nonzero, LANE_CALL(lane_##name, 32, 32, 32))                                         \
         LANES{LANE_WRITE32(LANE_CALL(lane_##name, 32, 32, 32))} set_pred(warp, dec->pd[0], g,                \
                                                                          bool_op(dec->imm[1], nonzero, ps)); \
     }                                                                                                        \

@@ -28,17 +28,20 @@ static int skip(Warp *warp, Dec *dec, uint32_t g) {
     count_off(warp, dec, warp->active);
     return NEXT;
 }
+/* Who executes it where it is one of a run. */
+static OpFn *full_in_run(const Dec *dec) { return dec->full_in_run ? dec->full_in_run : dec->full; }
+static OpFn *part_in_run(const Dec *dec) { return dec->part_in_run ? dec->part_in_run : dec->part; }
 static int guarded_part(Warp *warp, Dec *dec, uint32_t g) {
     if (!g)
         return skip(warp, dec, g);
     count_off(warp, dec, warp->active & ~g);
-    return dec->part(warp, dec, g);
+    return part_in_run(dec)(warp, dec, g);
 }
-static OpFn *part_of(const Dec *dec) { return dec_is_guarded(dec) ? guarded_part : dec->part; }
+static OpFn *part_of(const Dec *dec) { return dec_is_guarded(dec) ? guarded_part : part_in_run(dec); }
 /* All 32 lanes come here. */
 static int guarded_all(Warp *warp, Dec *dec, uint32_t g) {
     g = warp->p[dec->guard] ^ dec->gx;
-    return (g == ~0u ? dec->full : guarded_part)(warp, dec, g);
+    return (g == ~0u ? full_in_run(dec) : guarded_part)(warp, dec, g);
 }
 
 /* Find the run that begins at prog[pc], whose handlers chain. Where it meets one that is known it takes it
@@ -54,8 +57,8 @@ static void find_run(Run *run, uint32_t pc) {
     if (goes_on && first[n].run + n <= MAX_RUN)
         behind = first[n].run;
     for (uint32_t i = 1; i < n + (behind != 0); i++) {
-        first[i].go_all = dec_is_guarded(&first[i]) ? guarded_all : first[i].full;
-        first[i].go_full = first[i].full;
+        first[i].go_all = dec_is_guarded(&first[i]) ? guarded_all : full_in_run(&first[i]);
+        first[i].go_full = full_in_run(&first[i]);
         first[i].go_part = part_of(&first[i]);
     }
     for (uint32_t i = 0; i < n; i++)
@@ -77,7 +80,7 @@ static int issue_run(Warp *warp, Dec *dec, uint32_t g, int64_t n) {
     Run *run = warp->run;
     uint32_t lanes = warp->active;
     count(run, CLS_DATA, lanes, n);
-    int status = (g == ~0u ? dec->full : part_of(dec))(warp, dec, g);
+    int status = (g == ~0u ? full_in_run(dec) : part_of(dec))(warp, dec, g);
     CLEAN_UPPER;
     if (__builtin_expect(status != RUN_OK, 0)) /* it trapped: what is behind has not been issued */
         count(run, CLS_DATA, lanes, (int64_t)warp->trap_pc + 1 - (int64_t)(dec - warp->prog) - n);

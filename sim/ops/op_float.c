@@ -97,10 +97,20 @@ const LaneHandler LV(lanes_float)[] = {
 #include "isa/lane/lanes_float.def"
 };
 
+static void use_plain(Bind *bind, OpFn *full, OpFn *part, OpFn *of_rows) {
+    Dec *dec = bind->d;
+    bool rows = true;
+    for (unsigned i = 0; i < dec->nv; i++)
+        rows &= !dec_src_is_constant(dec, i);
+    bind_chained(bind, full, part);
+    dec->full_in_run = rows ? of_rows : NULL;
+}
+#define USE_PLAIN(bind, name) use_plain(bind, name##_f, name##_p, name##_r)
+
 bool LV(bind_FADD)(Bind *bind) {
     uint32_t m = bind->in->mods;
     if (bind_f32(bind, MGET(FADD, ftz, m), MGET(FADD, sat, m), false))
-        USE(bind, fadd);
+        USE_PLAIN(bind, fadd);
     else
         USE(bind, fadd_mod);
     return LV(bind_rounding)(bind, MGET(FADD, rnd, m));
@@ -109,7 +119,7 @@ bool LV(bind_FMUL)(Bind *bind) {
     uint32_t m = bind->in->mods, scale = MGET(FMUL, scale, m);
     bool plain = bind_f32(bind, MGET(FMUL, ftz, m), MGET(FMUL, sat, m), MGET(FMUL, fmz, m));
     if (plain)
-        USE(bind, fmul);
+        USE_PLAIN(bind, fmul);
     else
         USE(bind, fmul_mod);
     if (MGET(FMUL, fmz, m))
@@ -127,7 +137,7 @@ bool LV(bind_FMUL)(Bind *bind) {
 bool LV(bind_FFMA)(Bind *bind) {
     uint32_t m = bind->in->mods;
     if (bind_f32(bind, MGET(FFMA, ftz, m), MGET(FFMA, sat, m), MGET(FFMA, fmz, m)))
-        USE(bind, ffma);
+        USE_PLAIN(bind, ffma);
     else
         USE(bind, ffma_mod);
     return LV(bind_rounding)(bind, MGET(FFMA, rnd, m));

@@ -189,11 +189,11 @@ INLINE bool row_of_words(Warp *warp, Dec *dec, uint32_t g, bool write, Places *p
     const uint32_t *lo = dec_src(warp, dec, 0), *hi = lo + 32;
     unsigned first = low_lane(g), last = 31u - (unsigned)__builtin_clz(g), shift = dec->mem.shift;
     uint32_t low = lo[first] << shift, start = low - 4 * first, high = dec->wide ? hi[first] : 0;
-    MASK_OF(off, ((lo[i] << shift) ^ (start + 4 * i)) != 0)
+    MASK_OF_NONZERO(off, (lo[i] << shift) ^ (start + 4 * i))
     if (off & g || low > 0u - 4 * (last - first + 1))
         return false;
     if (dec->wide) {
-        MASK_OF(above, hi[i] != high)
+        MASK_OF_NONZERO(above, hi[i] ^ high)
         if (above & g)
             return false;
     }
@@ -545,27 +545,64 @@ INLINE int store_local(Warp *warp, Dec *dec, uint32_t g, bool full) {
     }                                                                                                        \
     ACCESS(load##n, load_words(warp, dec, g, n, load##n##_any), load_p)                                      \
     ACCESS(store##n, store_words(warp, dec, g, n, store##n##_any), store_any(warp, dec, g, n, false))
+/* Within runs: the most frequent shapes of addresses, of which the compiler then asks nothing. */
+static bool is_of_shape(const Dec *dec, bool wide, MemSpace space) {
+    return dec->wide == wide && (wide || !dec->mem.wide) && !dec->mem.shift && !dec->mem.uniform &&
+           dec->imm[1] == space && !dec_src_is_constant(dec, 0);
+}
+#define KNOWN(fact)                                                                                          \
+    if (!(fact))                                                                                             \
+    __builtin_unreachable()
+#define ACCESS_IN_RUNS(name, CALL)                                                                           \
+    static int name##_shared(Warp *warp, Dec *dec, uint32_t g) {                                             \
+        KNOWN(is_of_shape(dec, false, MS_SHARED));                                                           \
+        return CALL;                                                                                         \
+    }                                                                                                        \
+    static int name##_global(Warp *warp, Dec *dec, uint32_t g) {                                             \
+        KNOWN(is_of_shape(dec, true, MS_GLOBAL));                                                            \
+        return CALL;                                                                                         \
+    }
+#define IN_RUNS(dec, name)                                                                                   \
+    (is_of_shape(dec, false, MS_SHARED)  ? name##_shared                                                     \
+     : is_of_shape(dec, true, MS_GLOBAL) ? name##_global                                                     \
+                                         : NULL)
 ACCESS_WORDS(1, load_row_of_words(warp, dec, g, load1_any_p))
 ACCESS_WORDS(2, load2_any_p(warp, dec, g))
 ACCESS_WORDS(4, load4_any_p(warp, dec, g))
+ACCESS_IN_RUNS(load1, load_words(warp, dec, g, 1, load1_any))
+ACCESS_IN_RUNS(load1_some, load_row_of_words(warp, dec, g, load1_any_p))
+ACCESS_IN_RUNS(load4, load_words(warp, dec, g, 4, load4_any))
+ACCESS_IN_RUNS(store1, store_words(warp, dec, g, 1, store1_any))
 ACCESS(ldpart, load_part(warp, dec, g, true), load_part(warp, dec, g, false))
 ACCESS(ldl, load_local(warp, dec, g, true), load_local(warp, dec, g, false))
 ACCESS(stpart, store_part(warp, dec, g, true), store_part(warp, dec, g, false))
 ACCESS(stl, store_local(warp, dec, g, true), store_local(warp, dec, g, false))
 
 static void use_load(Bind *bind) {
-    switch (bind->d->imm[1] == MS_LOCAL ? 0 : bind->d->size) {
+    Dec *dec = bind->d;
+    switch (dec->imm[1] == MS_LOCAL ? 0 : dec->size) {
     case 0: USE(bind, ldl); break;
-    case 4: USE(bind, load1); break;
+    case 4:
+        USE(bind, load1);
+        dec->full_in_run = IN_RUNS(dec, load1);
+        dec->part_in_run = IN_RUNS(dec, load1_some);
+        break;
     case 8: USE(bind, load2); break;
-    case 16: USE(bind, load4); break;
+    case 16:
+        USE(bind, load4);
+        dec->full_in_run = IN_RUNS(dec, load4);
+        break;
     default: USE(bind, ldpart); break;
     }
 }
 static void use_store(Bind *bind) {
-    switch (bind->d->imm[1] == MS_LOCAL ? 0 : bind->d->size) {
+    Dec *dec = bind->d;
+    switch (dec->imm[1] == MS_LOCAL ? 0 : dec->size) {
     case 0: USE(bind, stl); break;
-    case 4: USE(bind, store1); break;
+    case 4:
+        USE(bind, store1);
+        dec->full_in_run = IN_RUNS(dec, store1);
+        break;
     case 8: USE(bind, store2); break;
     case 16: USE(bind, store4); break;
     default: USE(bind, stpart); break;

@@ -41,6 +41,10 @@ static inline UNUSED int next_if(Warp *warp, Dec *dec, int status) {
     UNUSED const uint32_t *a = dec_src(warp, dec, 0), *b = dec_src(warp, dec, 1),                            \
                           *c = dec_src(warp, dec, 2);                                                        \
     UNUSED uint32_t *r = dec_dst(warp, dec, 0)
+#define ROWS_OF_WARP                                                                                         \
+    UNUSED const uint32_t *a = dec_row(warp, dec, 0), *b = dec_row(warp, dec, 1),                            \
+                          *c = dec_row(warp, dec, 2);                                                        \
+    UNUSED uint32_t *r = dec_dst(warp, dec, 0)
 #define ROWS64                                                                                               \
     ROWS;                                                                                                    \
     UNUSED const uint32_t *ah = a + 32, *bh = b + 32, *ch = c + 32;                                          \
@@ -122,6 +126,19 @@ static inline UNUSED bool all_zero(const uint32_t t[16]) {
     int32_t out##_lanes[32];                                                                                 \
     LANES { out##_lanes[i] = (COND) ? -1 : 0; }                                                              \
     uint32_t out = sign_mask(out##_lanes);
+/* Of a value that is not 0: the host tests it, where a condition would become a vector first. */
+#if defined(__AVX512F__)
+static inline UNUSED uint32_t nonzero_mask(const uint32_t t[32]) {
+    __m512i x = _mm512_loadu_si512(t), y = _mm512_loadu_si512(t + 16);
+    return (uint32_t)_mm512_test_epi32_mask(x, x) | (uint32_t)_mm512_test_epi32_mask(y, y) << 16;
+}
+#define MASK_OF_NONZERO(out, VALUE)                                                                          \
+    uint32_t out##_lanes[32];                                                                                \
+    LANES { out##_lanes[i] = (VALUE); }                                                                      \
+    uint32_t out = nonzero_mask(out##_lanes);
+#else
+#define MASK_OF_NONZERO(out, VALUE) MASK_OF(out, (VALUE) != 0)
+#endif
 
 #define USE(b, name) bind_chained((b), name##_f, name##_p)
 
@@ -134,7 +151,7 @@ static UNUSED int uniform_call(Warp *warp, Dec *dec, uint32_t g) {
 static inline UNUSED bool uniform(Bind *bind) {
     bind->d->inner_full = bind->d->full;
     bind->d->inner_part = bind->d->part;
-    bind->d->full = bind->d->part = uniform_call;
+    bind_chained(bind, uniform_call, uniform_call);
     return !bind->failed;
 }
 
