@@ -92,6 +92,10 @@ ld.param.u64 %b, [b]; ld.global.u32 %t, [%b]; setp.ne.s32 %p, %t, 0; @%p bra END
 # what no thread of the launch writes is waited for: no attempt ends until memory holds it
 kernel waits '.param .u64 a, .param .u32 n, .param .u64 b' "$index ld.param.u64 %b, [b];
 AGAIN: ld.volatile.global.u32 %t, [%b+64]; setp.ne.u32 %p, %t, 777; @%p bra AGAIN; $put" equal
+# the one way is for two names of one buffer, another for two buffers
+kernel inplace '.param .u64 a, .param .u32 n, .param .u64 b' "$index ld.param.u64 %b, [b]; add.s64 %b, %b, %o; ld.global.u32 %t, [%b+4096];
+setp.ne.s64 %p, %a, %b; @%p bra APART; setp.gt.s32 %p, %i, 9; @%p bra ON; add.s32 %i, %i, 3; ON: add.s32 %i, %i, %t; $put bra END;
+APART: ld.global.u32 %y, [%b]; mad.lo.s32 %y, %y, 5, %i; st.global.u32 [%a], %y;" equal
 # a byte that counts
 kernel byte '.param .u64 a, .param .u32 n, .param .u8 c' "$index ld.param.u8 %t, [c]; setp.le.u32 %p, %t, 2; @%p bra END; mul.wide.u32 %b, %t, 4; add.s64 %a, %a, %b;
 setp.gt.s32 %p, %i, 9; @%p bra ON; add.s32 %i, %i, 3; ON: $put" equal
@@ -120,7 +124,7 @@ mixed=$(for k in $(seq 20); do echo 'xor.b32 %t, %t, %y; add.u32 %y, %y, %t;'; d
 kernel mixed '.param .u64 a, .param .u32 n' "$index mov.u32 %t, %i; $mixed setp.ne.u32 %p, %y, 0x5a5a5a5a; @%p bra END; $put" 'little covered'
 
 # other code behind the same conditions
-for name in tiles multiple square asserted absent aligned stack large flag byte cube digest target; do
+for name in tiles multiple square asserted absent aligned stack large flag inplace byte cube digest target; do
     sed "s/xor.b32 %y, %y, 85/xor.b32 %y, %y, 84/" $name.ptx >$name.wrong.ptx
     "$heddle" compile $name.wrong.ptx -o $name.wrong.cubin || fail "$name.wrong.ptx"
     "$heddle" validate $name.ptx $name.wrong.cubin --launch auto >$name.wrong.report

@@ -295,11 +295,12 @@ static PlanArg make_arg(const AutoSearch *search, const AutoAttempt *attempt, Pl
             slot->size_bytes > var->size_bytes - slot->offset_bytes)
             continue;
         bool null = attempt->null >> k & 1;
+        uint32_t to = attempt->same[k] ? attempt->same[k] - 1u : k;
         if (auto_is_pointer(slot) && var->size_bytes == 8 && !null)
-            return (PlanArg){.is_buffer = true, .buffer = buffer[k], .offset_bytes = attempt->margin[k]};
+            return (PlanArg){.is_buffer = true, .buffer = buffer[to], .offset_bytes = attempt->margin[to]};
         uint8_t value[8];
         field_bytes(search, attempt, k, value);
-        uint64_t pointer = auto_is_pointer(slot) && !null ? address[buffer[k]] + attempt->margin[k] : 0,
+        uint64_t pointer = auto_is_pointer(slot) && !null ? address[buffer[to]] + attempt->margin[to] : 0,
                  end = array_end(search, k, var->size_bytes), at = slot->offset_bytes;
         do {
             memcpy(bytes + at, auto_is_pointer(slot) ? (uint8_t *)&pointer : value,

@@ -60,6 +60,7 @@ typedef struct { /* one launch */
     uint64_t bytes[AUTO_MAX_SLOTS];  /* size of the buffer that a slot points to */
     uint64_t margin[AUTO_MAX_SLOTS]; /* offset of the address in it */
     AutoSet null;                    /* the pointers that are 0 */
+    uint8_t same[AUTO_MAX_SLOTS];    /* 1 + the slot whose buffer a parameter points to, too; 0: its own */
     uint64_t budget;                 /* thread instructions */
     uint64_t cost;                   /* those that it took */
     bool whole_warps;                /* less than a warp traps: all its lanes must take part in something */

@@ -82,6 +82,21 @@ static bool put_in_memory(Steer *steer, const AutoNode *node, uint64_t value) {
     return false;
 }
 
+/* The pointer is to be 0, or another parameter's: it gets that one's buffer. */
+static bool put_pointer(Steer *steer, uint32_t slot, uint64_t value) {
+    const AutoSearch *search = steer->search;
+    AutoAttempt *attempt = steer->attempt;
+    uint32_t to = 0;
+    while (to < search->flow.nslots && (to == slot || search->flow.slots[to].parent || !steer->address[to] ||
+                                        steer->address[to] + attempt->margin[to] != value))
+        to++;
+    if (value && (to == search->flow.nslots || attempt->same[to]))
+        return false;
+    attempt->same[slot] = value ? (uint8_t)(to + 1) : 0;
+    attempt->null = value ? attempt->null & ~auto_set_of(slot) : attempt->null | auto_set_of(slot);
+    return true;
+}
+
 static bool put_in_parameter(Steer *steer, const AutoNode *node, uint64_t value) {
     const AutoSearch *search = steer->search;
     const PtxOperand *place = &node->insn->operands[node->insn->ndst];
@@ -93,11 +108,9 @@ static bool put_in_parameter(Steer *steer, const AutoNode *node, uint64_t value)
             slot->offset_bytes != (uint64_t)place->imm || slot->shared_piece ||
             slot->uses & (AU_BRANCH | AU_CALL | AU_BYTES))
             continue;
-        if (auto_is_pointer(slot)) {
-            if (value)
-                return false;
-            steer->attempt->null |= auto_set_of(i);
-        } else if (slot->uses & AU_FLOAT)
+        if (auto_is_pointer(slot))
+            return put_pointer(steer, i, value);
+        if (slot->uses & AU_FLOAT)
             steer->attempt->number[i] = as_number(slot->float_type, value);
         else
             steer->attempt->value[i] = value;
