@@ -92,6 +92,11 @@ ld.param.u64 %b, [b]; ld.global.u32 %t, [%b]; setp.ne.s32 %p, %t, 0; @%p bra END
 # what no thread of the launch writes is waited for: no attempt ends until memory holds it
 kernel waits '.param .u64 a, .param .u32 n, .param .u64 b' "$index ld.param.u64 %b, [b];
 AGAIN: ld.volatile.global.u32 %t, [%b+64]; setp.ne.u32 %p, %t, 777; @%p bra AGAIN; $put" equal
+# pairs of a table that is a parameter, for each of so many neighbours; rows of sums that must not overlap
+kernel pairs '.param .u64 a, .param .u32 n, .param .u64 b, .param .u64 c, .param .align 4 .b8 t[400]' "$index ld.param.u64 %b, [b]; add.s64 %b, %b, %o; ld.global.u32 %t, [%b];
+setp.le.s32 %p, %t, 0; @%p bra END; ld.param.u64 %b, [c]; add.s64 %o, %b, %o; ld.global.u32 %k, [%o]; ld.global.u32 %m, [%b]; mul.wide.s32 %o, %k, 40; mov.b64 %b, t;
+add.s64 %o, %b, %o; mul.wide.s32 %b, %m, 4; add.s64 %b, %b, %o; ld.param.u32 %m, [%b]; setp.gt.s32 %p, %m, 9; @%p bra ON; add.s32 %i, %i, 3; ON: add.s32 %i, %i, %m; $put
+mul.wide.s32 %o, %n, 4; add.s64 %a, %a, %o; ld.global.u32 %y, [%a]; add.s32 %y, %y, %i; st.global.u32 [%a], %y;" equal
 # the one way is for two names of one buffer, another for two buffers
 kernel inplace '.param .u64 a, .param .u32 n, .param .u64 b' "$index ld.param.u64 %b, [b]; add.s64 %b, %b, %o; ld.global.u32 %t, [%b+4096];
 setp.ne.s64 %p, %a, %b; @%p bra APART; setp.gt.s32 %p, %i, 9; @%p bra ON; add.s32 %i, %i, 3; ON: add.s32 %i, %i, %t; $put bra END;

@@ -514,6 +514,12 @@ static void climb(AutoSearch *search, AutoLaunches *out, Rest *rest) {
     }
 }
 
+/* Does the best attempt with a race come clearly further than the launches without one? */
+static bool races_further(const AutoLaunches *out, const Rest *rest) {
+    enum { TENTHS = 11 };
+    return rest->racing && !covers_enough(out) && 10ull * rest->best_racing > TENTHS * out->blocks.reached;
+}
+
 /* From a launch kept, or from one that traps, as many branches as can be are led the other way, one behind
  * the other. */
 static void steer(AutoSearch *search, AutoLaunches *out, Rest *rest) {
@@ -529,7 +535,9 @@ static void steer(AutoSearch *search, AutoLaunches *out, Rest *rest) {
         if (!from || !search->flow.nslots)
             break;
         AutoAttempt attempt = *from;
-        if (attempt.cost > BRIEF)
+        if (races_further(out, rest) && n % 4) /* with no other thread */
+            auto_alone(search, &attempt);
+        else if (attempt.cost > BRIEF)
             auto_one_warp(search, &attempt, n % 4 < 2);
         AutoAttempt next = attempt;
         unsigned links = 0;
@@ -558,12 +566,6 @@ static void wait_long(AutoSearch *search, AutoLaunches *out, Rest *rest) {
         if (!consider(search, &attempt, out, rest))
             break;
     }
-}
-
-/* Does the best attempt with a race come clearly further than the launches without one? */
-static bool races_further(const AutoLaunches *out, const Rest *rest) {
-    enum { TENTHS = 11 };
-    return rest->racing && !covers_enough(out) && 10ull * rest->best_racing > TENTHS * out->blocks.reached;
 }
 
 /* Numbers may be such that threads share what is meant to be each one's own, and the blocks that they lead to

@@ -405,6 +405,20 @@ static bool back_in_range(Steer *steer) {
                     spread);
 }
 
+/* A table in a parameter is small: the words that were loaded, of which the address was made, become 0 or 1.
+ */
+static bool back_in_table(Steer *steer, uint32_t source, unsigned depth) {
+    const AutoNode *node = &steer->trace->nodes[source];
+    if (!source || !node->insn || depth >= MOST_STEPS_BACK || steer->tried++ >= MOST_TRIED)
+        return false;
+    if (node->address)
+        return put_in_memory(steer, node, rng_next(steer->random) % 2);
+    bool any = false;
+    for (unsigned i = 0; i < AUTO_SOURCES; i++)
+        any |= back_in_table(steer, node->source[i], depth + 1);
+    return any;
+}
+
 /* The other way than at that turn, by one of the branches. */
 static bool out_of_loop(Steer *steer) {
     const AutoTrace *trace = steer->trace;
@@ -423,7 +437,8 @@ static bool out_of_loop(Steer *steer) {
 bool auto_steer_back(AutoSearch *search, AutoAttempt *attempt, uint64_t *random) {
     AutoTrace trace;
     Arena arena = {0};
-    bool range = search->trap.kind == TRAP_OUT_OF_RANGE;
+    bool table = search->trap.kind == TRAP_PARAM_RANGE,
+         range = table || search->trap.kind == TRAP_OUT_OF_RANGE;
     bool good = range                              ? auto_trace_trap(search, attempt, &arena, &trace)
                 : search->trap.kind == TRAP_BUDGET ? auto_trace_loop(search, attempt, &arena, random, &trace)
                                                    : false;
@@ -431,7 +446,9 @@ bool auto_steer_back(AutoSearch *search, AutoAttempt *attempt, uint64_t *random)
         uint64_t address[AUTO_MAX_SLOTS];
         auto_slot_addresses(search, attempt, address);
         Steer steer = {search, &trace, attempt, address, random, .keeps = true};
-        good = range ? back_in_range(&steer) : out_of_loop(&steer);
+        good = table   ? back_in_table(&steer, trace.ends[0].reads, 0)
+               : range ? back_in_range(&steer)
+                       : out_of_loop(&steer);
     }
     arena_free(&arena);
     return good;
