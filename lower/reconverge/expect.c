@@ -598,6 +598,15 @@ static uint64_t lanes_along(const Expect *expect, uint32_t b, const uint32_t *ed
     return counts && slot < counts->nways ? counts->ways[slot].lanes : 0;
 }
 
+/* Of a branch with another condition than its statement's is known how often lanes leave a loop by it, not
+ * how they part round by round. */
+static const PtxBranch *counts_of(const Expect *expect, uint32_t b) {
+    const Function *f = expect->reconv->f;
+    const PtxBranch *counts =
+        may_end_loop(expect, b) ? lower_branch_odds(f, (BlockId){b}) : lower_branch_counts(f, (BlockId){b});
+    return counts && counts->warps && counts->nways == slots_of(&expect->reconv->g, b) ? counts : NULL;
+}
+
 Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent) {
     Arena *a = &reconv->a;
     Expect *expect = ARENA_NEW(a, Expect);
@@ -608,11 +617,12 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
     expect->first = ARENA_ARRAY(a, uint32_t, n);
     expect->out = ARENA_ARRAY(a, uint32_t, n);
     expect->below = ARENA_ARRAY(a, double, nedges);
+    expect->leaves = ARENA_ARRAY(a, bool, nedges);
+    find_leaving(expect);
     expect->counts = ARENA_ARRAY(a, const PtxBranch *, n);
     for (uint32_t k = 0; k < reconv->order.count; k++)
         if (reconv->order.order[k])
-            expect->counts[reconv->order.order[k]] =
-                lower_branch_counts(reconv->f, (BlockId){reconv->order.order[k]});
+            expect->counts[reconv->order.order[k]] = counts_of(expect, reconv->order.order[k]);
     expect->nwarps = is_measured(expect) ? MEASURED_WARPS : WARPS;
     expect->compared = reconv_find_compared(reconv, divergent, expect->nwarps == MEASURED_WARPS);
     expect->copies = reconv_expected_copies(reconv, dom);
@@ -623,10 +633,8 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
     weigh_edges(expect, a, dom);
     expect->ends = ARENA_ARRAY(a, double, nedges);
     count_ends(expect, a);
-    expect->leaves = ARENA_ARRAY(a, bool, nedges);
     expect->likely[0] = ARENA_ARRAY(a, double, nedges);
     expect->likely[1] = ARENA_ARRAY(a, double, nedges);
-    find_leaving(expect);
     find_shortest(expect);
     expect->ends_way = ARENA_ARRAY(a, bool, n);
     expect->rare = ARENA_ARRAY(a, uint32_t, n);
