@@ -43,7 +43,7 @@ static void release(Cta *cta, Barrier *barrier) {
  * released. */
 static void release_for_exited(Cta *cta) {
     uint32_t exited = 0;
-    if (cta->warps[0].run->opt.bar_exits == MACHINE_EXITS_MISSING)
+    if (!cta->ndone || cta->warps[0].run->opt.bar_exits == MACHINE_EXITS_MISSING)
         return;
     for (unsigned i = 0; i < cta->nwarps; i++) {
         if (cta->warps[i].state != WARP_DONE && cta->warps[i].state != WARP_AT_BARRIER)
