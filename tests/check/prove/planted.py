@@ -383,11 +383,11 @@ joined: half a pair loaded | sub LDS.64 R10, / LDS R10,
 joined: half a pair stored | sub STS.64 / STS
 joined: steps of one word | sub IADD3 R0, R0, 0x8 / IADD3 R0, R0, 0x4
 joined: stored behind the barrier | move BAR.SYNC / STS.64
-counters: upper word not counted | sub (01b0\\S+ +IADD3.X R9, R9, RZ, RZ), P0 / \\1, !PT
-counters: upper word counts down | sub (01b0\\S+ +IADD3.X R9, R9), RZ / \\1, -0x1
+counters: upper word not counted | sub (01b0\\S+ +IADD3.X R11, R11, RZ, RZ), P0 / \\1, !PT
+counters: upper word counts down | sub (01b0\\S+ +IADD3.X R11, R11), RZ / \\1, -0x1
 counters: negative without its sign | sub MOV R8, 0xffffffff / MOV R8, RZ
-counters: borrow lost | sub (0270\\S+ +IADD3.X R4, R6, -0x1, RZ), P1 / \\1, !PT
-counters: no borrow | sub (0270\\S+ +IADD3.X R4, R6, -0x1, RZ), P1 / \\1, PT
+counters: borrow lost | sub (0270\\S+ +IADD3.X R6, R6, -0x1, RZ), P1 / \\1, !PT
+counters: no borrow | sub (0270\\S+ +IADD3.X R6, R6, -0x1, RZ), P1 / \\1, PT
 counters: one more pair | sub 0xfffffff9 / 0xfffffff8
 counters: one round less | sub MOV R5, 0x6 / MOV R5, 0x5
 counters: ends by its upper word | sub (0210\\S+ +ISETP.EQ.AND.EX P0, PT, R6, RZ, PT), P1 / \\1, PT
