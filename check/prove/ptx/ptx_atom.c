@@ -133,15 +133,15 @@ static Refusal refusal(const Ptx *ptx, PtxType t, PtxSpace space) {
 static bool update_own(Ptx *ptx, PtxType t, Term *const *arg, Term **old) {
     Terms *ts = &ptx->prover->ts;
     unsigned bytes = pv_bytes(t), words = bytes / 4;
-    Term *stores[3] = {arg[0]};
+    Term *stored_words[2];
     VEC_ADD(ptx->prover->run_arena, &ptx->run->accesses,
             ((Access){ptx->full, t_under(ts, arg[0], ptx->full), MEM_GENERIC, bytes, ptx->at, false}));
     for (unsigned c = 0; c < words; c++)
         old[c] =
             prove_generic(ptx->prover, ptx->mem, ptx->full, t_add(ts, arg[0], t_const(ts, 64, 4 * c)), 4);
-    if (!stored(ptx, t, old, arg + 1, stores + 1))
+    if (!stored(ptx, t, old, arg + 1, stored_words))
         return false;
-    pv_event(ptx, 7, term_name(ts, "st.generic.%u.o%u", bytes, MemOrder_WEAK), stores, 1 + words);
+    prove_generic_store(ptx->prover, ptx->mem, ptx->full, arg[0], bytes, stored_words);
     return true;
 }
 
