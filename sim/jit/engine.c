@@ -598,11 +598,6 @@ void jit_compile(Warp *warp, uint32_t pc, unsigned kind) {
     }
 }
 
-/* Compiled code wants FMA, and handlers that are its equal in speed. */
-static bool host_can(const Run *run) {
-    return strcmp(run->level->name, "v3") == 0 || strcmp(run->level->name, "v4") == 0;
-}
-
 /* What the slots say is of this code, as far as anything depends on it. What compiled code wants of the run
  * is decoded; false: it cannot be. */
 static bool keep_slots(Run *run, const Known *known) {
@@ -623,7 +618,7 @@ static void clear_slots(JitSlot *slots, uint32_t n) {
 }
 
 Jit *jit_attach(Run *run, MachineJit *engine) {
-    if (!host_can(run)) {
+    if (!machine_level_compiles(run->level->name)) {
         snprintf(engine->stats.failed, sizeof engine->stats.failed, "%s",
                  "not on this host: compiled code needs its level v3 or v4");
         return NULL;

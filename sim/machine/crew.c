@@ -2,16 +2,18 @@
  *
  * Each thread has a Run of its own: decoded instructions, compiled code, clock, statistics, findings. They
  * share the launch, the constant banks and global memory, in which atomics are the host's. A thread takes the
- * lowest block that nobody has started, as a single one would, and executes it as that would: blocks that do
- * not wait for each other execute the same instructions, whoever executes them.
+ * lowest blocks that nobody has, and executes them one after the other as a single one would: blocks that do
+ * not wait for each other execute the same instructions, whoever executes them. It takes several, because of
+ * short blocks each is as quickly executed as the host's cores pass the number of the next one, and because
+ * neighbours work on neighbouring memory; fewer towards the end, which all threads are to reach together.
  *
  * A thread cannot prove that its blocks wait for ever, for the others' may wake them. Where a single thread
  * would make one more block resident so does it, and when there is none, or nothing is left of the budget, it
  * hands its blocks over and ends. When all have ended, one thread goes on with these, alone: deadlocks, and
  * the budget to the instruction, are its business.
  *
- *       thread 0   [0][2]....[5 waits             ]   alone: [1][5]
- *       thread 1   [1 waits ][3][4]
+ *       thread 0   [0][1]....[5 waits             ]   alone: [2][3][5]
+ *       thread 1   [2 waits ][4]
  *
  * Of several blocks that trap the lowest one is reported, which a single thread would have come to first:
  * blocks behind it are given up, those before it finished. What the others had written by then stays written.
@@ -28,7 +30,13 @@
 #include <string.h>
 #include <time.h>
 
-enum { MAX_CREW = 64, BUDGET_SHARE = 1 << 20, POLL_NS = 5000000 };
+enum {
+    MAX_CREW = 64,
+    BUDGET_SHARE = 1 << 20,
+    POLL_NS = 5000000,
+    MOST_BLOCKS = 64,      /* of a share */
+    SHARES_OF_A_THREAD = 4 /* that the blocks that are left make at least */
+};
 
 typedef struct {
     Crew *crew;
@@ -49,7 +57,7 @@ typedef struct { /* a block that was handed over */
 
 struct Crew {
     Run *run; /* of the thread that called */
-    uint64_t next, total;
+    uint64_t total;
     uint64_t first_trap; /* lowest block that trapped; UINT64_MAX */
     uint64_t budget;     /* instructions that nobody has taken */
     bool stop;
@@ -59,7 +67,12 @@ struct Crew {
     uint32_t running;
     Waiting *waiting;
     Cta **begun; /* of these, in their order, what goes on at the end */
-    uint32_t nwaiting, nhelpers;
+    uint32_t nwaiting, nhelpers, nleft;
+    BlockRange left[MAX_CREW + 2];  /* of shares; behind these what is in none */
+    char apart[2 * DEC_LINE_BYTES]; /* all threads read what is before it, block by block, and write what
+                                       follows */
+    uint64_t next;
+    char apart_too[2 * DEC_LINE_BYTES];
     Helper helpers[MAX_CREW];
     char guard; /* its address is for scope_guard */
 };
@@ -79,18 +92,24 @@ uint32_t machine_crew_size(const Run *run) {
 
 static uint64_t shared_load(const uint64_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
 
-static uint64_t last_wanted(const Crew *crew) {
+uint64_t machine_crew_last_wanted(const Crew *crew) {
     uint64_t trap = shared_load(&crew->first_trap);
     return trap < crew->total ? trap : crew->total - 1;
 }
 
-bool machine_crew_more(const Crew *crew) { return shared_load(&crew->next) <= last_wanted(crew); }
+bool machine_crew_more(const Crew *crew) {
+    return shared_load(&crew->next) <= machine_crew_last_wanted(crew);
+}
 
-bool machine_crew_take(Crew *crew, uint64_t *number) {
+bool machine_crew_take(Crew *crew, BlockRange *share) {
     if (!machine_crew_more(crew))
         return false;
-    *number = __atomic_fetch_add(&crew->next, 1, __ATOMIC_ACQ_REL);
-    return *number <= last_wanted(crew);
+    uint64_t next = shared_load(&crew->next), left = next < crew->total ? crew->total - next : 0,
+             n = left / (SHARES_OF_A_THREAD * (crew->nhelpers + 1));
+    n = n > MOST_BLOCKS ? MOST_BLOCKS : n ? n : 1;
+    share->next = __atomic_fetch_add(&crew->next, n, __ATOMIC_ACQ_REL);
+    share->end = share->next + n < crew->total ? share->next + n : crew->total;
+    return share->next < share->end;
 }
 
 void machine_crew_extend_budget(Crew *crew, Run *run) {
@@ -118,7 +137,7 @@ static void note_trap(Crew *crew, uint64_t number) {
 }
 
 void machine_crew_drop_unwanted(const Crew *crew, Grid *grid) {
-    uint64_t last = last_wanted(crew);
+    uint64_t last = machine_crew_last_wanted(crew);
     for (uint32_t s = grid->n; s-- > 0;)
         if (grid->slots[s]->number > last) {
             machine_cta_free(grid->slots[s]);
@@ -140,6 +159,9 @@ void machine_crew_hand_over(Crew *crew, Grid *grid) {
             owner = &crew->helpers[i];
     pthread_mutex_lock(&crew->lock);
     grid->ended = true; /* so there is room: a thread hands over once, what it may have resident */
+    if (grid->share.next < grid->share.end)
+        crew->left[crew->nleft++] = grid->share;
+    grid->share = (BlockRange){0};
     for (; grid->n; machine_grid_drop(grid, 0)) {
         Cta *cta = grid->slots[0];
         cta->borrowed = owner != NULL;
@@ -351,6 +373,23 @@ static void merge_findings(Crew *crew) {
     mem_free(all);
 }
 
+static int by_next(const void *a, const void *b) {
+    const BlockRange *x = a, *y = b;
+    return x->next < y->next ? -1 : x->next > y->next;
+}
+
+/* Blocks before `end` that nobody has started. */
+static void take_left(Crew *crew, Grid *grid, uint64_t end) {
+    crew->left[crew->nleft++] = (BlockRange){shared_load(&crew->next), end};
+    qsort(crew->left, crew->nleft, sizeof *crew->left, by_next);
+    for (uint32_t i = 0; i < crew->nleft; i++)
+        if (crew->left[i].end > end)
+            crew->left[i].end = end;
+    grid->share = (BlockRange){0};
+    grid->left = crew->left;
+    grid->nleft = crew->nleft;
+}
+
 static int by_number(const void *a, const void *b) {
     const Waiting *x = a, *y = b;
     return x->cta->number < y->cta->number ? -1 : x->cta->number > y->cta->number;
@@ -366,7 +405,7 @@ static void take_over(Crew *crew, Grid *grid) {
     for (uint32_t i = 0; i < crew->nwaiting; i++) {
         Cta *cta = crew->waiting[i].cta;
         uint64_t later = run->ticks - crew->waiting[i].ticks;
-        if (cta->number > last_wanted(crew)) {
+        if (cta->number > machine_crew_last_wanted(crew)) {
             if (!cta->borrowed)
                 machine_cta_free(cta);
             continue;
@@ -389,12 +428,11 @@ static void take_over(Crew *crew, Grid *grid) {
 static bool finish_alone(Crew *crew, Grid *grid, const SimTrap *first) {
     Run *run = crew->run;
     bool trapped = shared_load(&crew->first_trap) != UINT64_MAX;
-    uint64_t started = shared_load(&crew->next);
     run->trapped = false;
     run->res->trap = (SimTrap){0};
     grid->crew = NULL;
-    grid->total = last_wanted(crew) + !trapped;
-    grid->next = started < grid->total ? started : grid->total;
+    grid->total = machine_crew_last_wanted(crew) + !trapped;
+    take_left(crew, grid, grid->total);
     take_over(crew, grid);
     run->budget = run->ticks - run->slept + shared_load(&crew->budget);
     bool ok = machine_grid_run(grid);
@@ -426,6 +464,7 @@ bool machine_crew_run(Run *run, Grid *grid) {
     run->crew = crew;
     run->budget = 0;
     grid->crew = crew;
+    grid->share = (BlockRange){0};
     crew->nhelpers = size - 1;
     for (uint32_t i = 0; i < crew->nhelpers; i++)
         start_helper(crew, &crew->helpers[i]);

@@ -158,9 +158,26 @@ static void warp_start(const Run *run, Warp *warp) {
         machine_shadow_reset(warp);
 }
 
+/* The lowest block that this thread may start without asking the crew; UINT64_MAX: there is none. */
+static uint64_t next_of_share(const Grid *grid) {
+    uint64_t number = grid->share.next < grid->share.end ? grid->share.next : UINT64_MAX;
+    for (uint32_t i = 0; number == UINT64_MAX && i < grid->nleft; i++)
+        number = grid->left[i].next < grid->left[i].end ? grid->left[i].next : UINT64_MAX;
+    return grid->crew && number > machine_crew_last_wanted(grid->crew) ? UINT64_MAX : number;
+}
+
 /* Blocks that can be made resident. */
 static bool has_more(const Grid *grid) {
-    return grid->crew ? machine_crew_more(grid->crew) : grid->nbegun || grid->next < grid->total;
+    return grid->nbegun || next_of_share(grid) != UINT64_MAX || (grid->crew && machine_crew_more(grid->crew));
+}
+
+static bool take_block(Grid *grid, uint64_t *number) {
+    for (; grid->share.next >= grid->share.end && grid->nleft; grid->nleft--)
+        grid->share = *grid->left++;
+    if (grid->share.next >= grid->share.end && (!grid->crew || !machine_crew_take(grid->crew, &grid->share)))
+        return false;
+    *number = grid->share.next++;
+    return !grid->crew || *number <= machine_crew_last_wanted(grid->crew);
 }
 
 void machine_grid_add(Grid *grid, Cta *cta) {
@@ -209,20 +226,21 @@ static void start_block(Grid *g, uint64_t n) {
 }
 
 static void start_blocks(Grid *grid) {
-    uint64_t number;
-    for (; grid->n < grid->want && grid->nbegun; grid->nbegun--)
-        machine_grid_add(grid, *grid->begun++);
     while (grid->n < grid->want && has_more(grid)) {
-        if (!grid->crew)
-            number = grid->next++;
-        else if (!machine_crew_take(grid->crew, &number))
+        if (grid->nbegun && (*grid->begun)->number < next_of_share(grid)) {
+            machine_grid_add(grid, *grid->begun++);
+            grid->nbegun--;
+            continue;
+        }
+        uint64_t number;
+        if (!take_block(grid, &number))
             return;
         start_block(grid, number);
         Cta *first = grid->slots[grid->n - 1];
         if (grid->r->cluster_blocks > 1)
             machine_cluster_join(first, first, 0);
         for (uint32_t rank = 1; rank < grid->r->cluster_blocks; rank++) {
-            start_block(grid, grid->next++);
+            start_block(grid, grid->share.next++);
             machine_cluster_join(grid->slots[grid->n - 1], first, rank);
         }
     }
@@ -693,9 +711,11 @@ static bool within_budget(Run *run, uint64_t blocks) {
 
 void machine_grid_init(Grid *grid, Run *run, Crew *crew) {
     const uint32_t *size = run->launch->grid;
+    uint64_t total = (uint64_t)size[0] * size[1] * size[2];
     *grid = (Grid){.r = run,
                    .crew = crew,
-                   .total = (uint64_t)size[0] * size[1] * size[2],
+                   .total = total,
+                   .share = {0, crew ? 0 : total},
                    .want = 1,
                    .next_check = PROOF_INTERVAL};
 }

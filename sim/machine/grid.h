@@ -7,16 +7,22 @@
 #include <xxhash.h>
 
 typedef struct Crew Crew;
+typedef struct { /* linear numbers of blocks that nobody has started */
+    uint64_t next, end;
+} BlockRange;
 typedef struct {
     Run *r;
     Crew *crew;  /* NULL: this thread executes all blocks that are left */
     Cta **slots; /* resident blocks, in the order in which they started */
     uint32_t n, cap;
     bool ended;        /* its blocks were handed over: this thread takes no others */
-    Cta *const *begun; /* blocks that were handed over, to become resident before new ones */
+    Cta *const *begun; /* blocks that were handed over, by number */
     uint32_t nbegun;
+    BlockRange share;       /* what this thread takes next */
+    const BlockRange *left; /* ... and then, ascending; with a crew what that has */
+    uint32_t nleft;
     Cta *spare;                          /* memory of a finished block */
-    uint64_t next, total;                /* linear block numbers, without a crew */
+    uint64_t total;                      /* blocks of the launch, or up to the first that trapped */
     uint32_t want;                       /* resident blocks to keep */
     uint64_t idle_since;                 /* tick of the last start or end of a block */
     uint64_t quiet_since, quiet_version; /* tick at which mem_version was last seen to change */
@@ -39,9 +45,12 @@ void machine_grid_drop(Grid *grid, uint32_t slot); /* it is not resident any mor
 /* ---- crew.c ---- */
 uint32_t machine_crew_size(const Run *run);  /* threads for this launch; 1: no crew */
 bool machine_crew_run(Run *run, Grid *grid); /* as machine_grid_run, by several threads */
-bool machine_crew_more(const Crew *crew);    /* blocks that nobody has started, and that are wanted */
-bool machine_crew_take(Crew *crew, uint64_t *number);
-/* The resident blocks wait, perhaps for blocks of other threads: they are for the end. */
+bool machine_crew_more(const Crew *crew);    /* blocks that are in no thread's share, and wanted */
+uint64_t machine_crew_last_wanted(const Crew *crew);
+/* A share of these, fewer as they become few; false: there are none. */
+bool machine_crew_take(Crew *crew, BlockRange *share);
+/* The resident blocks wait, perhaps for blocks of other threads: they are for the end, and so is what is left
+ * of the share. */
 void machine_crew_hand_over(Crew *crew, Grid *grid);
 bool machine_crew_waits(Crew *crew); /* some were handed over */
 /* Drop blocks behind one that trapped. */

@@ -65,3 +65,8 @@ const Level *machine_level_find(const char *name) {
 }
 const char *machine_best_level(void) { return machine_level_find(NULL)->name; }
 bool machine_has_level(const char *name) { return machine_level_find(name) != NULL; }
+/* It wants FMA, and handlers that are its equal in speed. */
+bool machine_level_compiles(const char *name) {
+    const Level *level = machine_level_find(name);
+    return level && (strcmp(level->name, "v3") == 0 || strcmp(level->name, "v4") == 0);
+}

@@ -267,4 +267,6 @@ const MachineJitStats *machine_jit_stats(MachineJit *jit);
 int machine_stats_print(const MachineStats *stats, char *out, size_t out_bytes);
 const char *machine_best_level(void);
 bool machine_has_level(const char *name); /* built, and this host can run it */
+/* Can compiled code run beside this level's handlers? NULL: the best level's. */
+bool machine_level_compiles(const char *name);
 #endif

@@ -173,6 +173,8 @@ want 2 "is unknown" run --policy lane-choice=lowest:4 k.ptx
 want 2 "is unknown" run --policy lane-choice=random: k.ptx
 want 2 "is unknown" validate --policy bsync-nb k.ptx
 want 2 "--engine" run --engine gnu k.ptx
+want 2 "this host has no 'v9' of base" fuzz --count 1 --host-level v9
+want 2 "compiled code needs the host's level v3 or v4, not base" fuzz --count 1 --host-level base --engine stencil
 want 2 "exclude each other" run --launch l.json --grid 1 k.ptx
 
 # ---- wrong input: status 1, nothing left behind

@@ -201,6 +201,17 @@ static bool engine_fits(Settings *settings) {
                               settings->engine));
 }
 
+static bool level_fits(Settings *settings) {
+    const char *level = settings->machine.host_level;
+    FuzzEngine engine = engine_of(settings);
+    if (level && !machine_has_level(level))
+        return usage(
+            arena_printf(&settings->arena, "--host-level: this host has no '%s' of base, v2, v3, v4", level));
+    return engine == FUZZ_INTERP || machine_level_compiles(level) ||
+           usage(arena_printf(&settings->arena, "--engine: compiled code needs the host's level v3 or v4%s%s",
+                              level ? ", not " : "", level ? level : ""));
+}
+
 /* A saved program: as it failed, then under everything. Options go before what the file says. */
 static FuzzVerdict check_saved(const Settings *settings, const GenProgram *program, FuzzConfig saved,
                                bool has) {
@@ -281,7 +292,7 @@ int cmd_fuzz(Settings *settings) {
                      .on_failure = on_failure,
                      .user = &f};
     FuzzReport r;
-    if (!engine_fits(settings))
+    if (!engine_fits(settings) || !level_fits(settings))
         return STATUS_USAGE;
     if (settings->ninputs)
         return replay(settings);

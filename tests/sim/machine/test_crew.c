@@ -198,15 +198,19 @@ static void words_of_others(void **state) {
     }
 }
 
-/* Each block waits for a word of the next one: all must be resident before the first can end. By atomics, or
- * by plain loads and stores, which is a race that ThreadSanitizer reports. */
-static Prog *chain(bool closed, bool plain) {
+/* Each block but `first`, which makes so many turns of a loop, waits for a word of another one; of the next,
+ * all must be resident before the first can end. By atomics, or by plain loads and stores, which is a race
+ * that ThreadSanitizer reports. */
+static Prog *chain(unsigned first, unsigned turns, int to, bool plain) {
     Prog *p = fresh();
-    element(p, 12, 1, 4); /* &flag[ctaid]; the next one is 4 bytes behind */
+    element(p, 12, 1, 4); /* &flag[ctaid] */
     mov(p, 5, IMM(1));
-    isetp(p, 0, ICmp_EQ, R(4), IMM(closed ? BLOCKS : WAITING - 1));
+    isetp(p, 0, ICmp_EQ, R(4), IMM(first));
+    mov(p, 8, IMM(turns));
+    emit(p, OT_SEL, 0, D(R(9)), S(R(8), IMM(1), P(0)));
+    delay(p, R(9), 2);
     branch(p, P(0), 1);
-    add(p, 14, R(12), IMM(4));
+    add(p, 14, R(12), IMM((uint32_t)(4 * to)));
     mov(p, 15, R(13));
     mov(p, 16, IMM(0));
     label(p, 0);
@@ -230,7 +234,7 @@ static void blocks_that_wait(void **state) {
     (void)state;
     const unsigned step = test_part() > 1 ? 3 : 1; /* odd: both kinds */
     for (unsigned j = 0; j < 2 * sizeof jobs / sizeof *jobs; j += step) {
-        Prog *p = chain(false, j & 1);
+        Prog *p = chain(WAITING - 1, 1, 1, j & 1);
         Done done = run_blocks(p, WAITING, &(MachineOptions){.jobs = jobs[j / 2]});
         assert_int_equal(done.ran.res.trap.kind, TRAP_NONE);
         for (uint32_t i = 0; i < WAITING * THREADS; i++)
@@ -242,7 +246,7 @@ static void blocks_that_wait(void **state) {
 static void blocks_that_wait_for_ever(void **state) {
     (void)state;
     EACH_JOBS(j) {
-        Prog *p = chain(true, true);
+        Prog *p = chain(BLOCKS, 1, 1, true);
         Done done = run(p, &(MachineOptions){.jobs = jobs[j]});
         assert_int_equal(done.ran.res.trap.kind, TRAP_LIVELOCK);
         assert_int_equal(done.ran.res.trap.block[0], 0);
@@ -256,7 +260,7 @@ static void blocks_that_wait_for_ever(void **state) {
 static void more_than_resident(void **state) {
     (void)state;
     EACH_JOBS(j) {
-        Prog *p = chain(true, true);
+        Prog *p = chain(BLOCKS, 1, 1, true);
         Done done = run(p, &(MachineOptions){.jobs = jobs[j], .max_resident = 2});
         assert_int_equal(done.ran.res.trap.kind, TRAP_LIVELOCK);
         assert_int_equal(done.ran.res.trap.block[0], 0);
@@ -267,6 +271,20 @@ static void more_than_resident(void **state) {
         assert_int_equal(done.ran.res.trap.kind, TRAP_BUDGET);
         assert_int_equal(done.ran.res.stats.issues, 1000);
         assert_int_equal(done.ran.res.stats.max_resident, 1);
+        end(&done);
+        free(p);
+    }
+}
+
+/* Of a share whose first block waits for another thread's the others are left to the end. */
+static void shares_left(void **state) {
+    (void)state;
+    EACH_JOBS(j) {
+        Prog *p = chain(0, 100000, -1, false);
+        Done done = run(p, &(MachineOptions){.jobs = jobs[j], .max_resident = 1});
+        assert_int_equal(done.ran.res.trap.kind, TRAP_NONE);
+        for (uint32_t i = 0; i < WORDS; i++)
+            assert_int_equal(word(done.mem, done.params[0], i), i / THREADS);
         end(&done);
         free(p);
     }
@@ -366,6 +384,7 @@ int main(void) {
                                        cmocka_unit_test(blocks_that_wait),
                                        cmocka_unit_test(blocks_that_wait_for_ever),
                                        cmocka_unit_test(more_than_resident),
+                                       cmocka_unit_test(shares_left),
                                        cmocka_unit_test(lowest_trap),
                                        cmocka_unit_test(budget),
                                        cmocka_unit_test(given_up)};
