@@ -96,6 +96,13 @@ for where in local:v:undefined shared:u:differs; do
   want 4 "${where##*:}" "$work/atomic1.ptx" "$work/atomic.cubin" --block 1 --arg 'out:o:u32[64]'
   want 0 equal "$work/atomic2.ptx" "$work/atomic.cubin" --block 1 --arg 'out:o:u32[64]'
 done
+# the address of a variable is each compiler's own, what is stored beside it is not
+places=' .local .b32 v; .reg .u64 a; mov.u64 a, v; cvt.u32.u64 x, a; st.local.u32 [a], i; ld.local.u32 y, [a]; add.u32 y, y, STEP;
+ add.u32 x, x, 77; st.global.u32 [p], x; st.global.u32 [p + 1024], y;'
+for step in 0 1; do echo "$places" | kernel places$step $step; done
+"$heddle" compile "$work/places1.ptx" -t bru1 -o "$work/places1.cubin"
+want 4 undefined "$work/places0.ptx" -t bru1 $given
+want 4 differs "$work/places0.ptx" "$work/places1.cubin" $given
 # lanes that part where `.uni` and `.aligned` say that they do not are shown of equal results too
 uni=' and.b32 x, i, 1; setp.eq.u32 q, x, STEP; mov.u32 y, 3; @q bra.uni A; mov.u32 y, 7; A: st.global.u32 [p], y;'
 around=' and.b32 x, i, 1; setp.eq.u32 q, x, STEP; mov.u32 y, 3; @q bra A; bar.sync 0; mov.u32 y, 7; A: st.global.u32 [p], y;'

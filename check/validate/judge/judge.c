@@ -180,16 +180,38 @@ static bool launch_leaves_open(Plan *plan, const PlanLaunch *launch, const PtxMo
            open->kind != TRAP_NONE;
 }
 
-/* Do other values where nobody wrote give another result than `after`? `memory` is that before the launch. */
-static bool depends_on_unwritten(Plan *plan, const PlanLaunch *launch, const PtxModule *module,
-                                 SimMemory *memory, const SimMemory *after, const bool *skip,
-                                 uint64_t budget) {
-    PtxRunOptions options = {.budget = 2 * budget, .fill_word = true};
+/* Does the PTX give another result than `after` if it is run so? A trap is none where it may not end so. */
+static bool changes_with(Plan *plan, const PlanLaunch *launch, const PtxModule *module,
+                         const SimMemory *before, const SimMemory *after, const bool *skip,
+                         PtxRunOptions options, bool may_trap) {
+    SimMemory *memory = simmem_clone(before);
     PtxRunResult result = {0};
     MemDiff diff;
     Diags quiet = {.sink = silent};
-    return memory && diff_run_ptx(plan, launch, module, memory, &options, &result, &quiet) &&
-           (result.trap.kind != TRAP_NONE || !diff_memory(after, memory, skip, &diff));
+    bool ran = memory && diff_run_ptx(plan, launch, module, memory, &options, &result, &quiet),
+         trapped = ran && result.trap.kind != TRAP_NONE,
+         changes = ran && (trapped ? may_trap : !diff_memory(after, memory, skip, &diff));
+    if (memory)
+        simmem_free(memory);
+    return changes;
+}
+
+/* Other values where nobody wrote. */
+static bool depends_on_unwritten(Plan *plan, const PlanLaunch *launch, const PtxModule *module,
+                                 const SimMemory *before, const SimMemory *after, const bool *skip,
+                                 uint64_t budget) {
+    return changes_with(plan, launch, module, before, after, skip,
+                        (PtxRunOptions){.budget = 2 * budget, .fill_word = true}, true);
+}
+
+/* Variables in other places: an address that is stored is each compiler's own. (Who leaves a variable by an
+ * address that is a number traps.) */
+static bool depends_on_places(Plan *plan, const PlanLaunch *launch, const PtxModule *module,
+                              const SimMemory *before, const SimMemory *after, const bool *skip,
+                              uint64_t budget) {
+    enum { MOVED_BYTES = 1024 };
+    return changes_with(plan, launch, module, before, after, skip,
+                        (PtxRunOptions){.budget = 2 * budget, .moved_bytes = MOVED_BYTES}, false);
 }
 
 /* Does it matter when copies in the background are done? The PTX reads what it has not waited for. */
@@ -229,19 +251,19 @@ static bool differs_elsewhere(const Judge *judge, const PlanLaunch *launch) {
 static bool leaves_open(Judge *judge, const PlanLaunch *launch, const char *what, bool is_memory) {
     SimTrap open = {0};
     char line[300] = "the result depends on what nobody wrote";
-    SimMemory *memory = simmem_clone(judge->before), *other = simmem_clone(judge->before);
+    SimMemory *memory = simmem_clone(judge->before);
     bool found = launch_leaves_open(judge->p, launch, judge->m, memory, ptx_budget(judge), &open);
     if (found)
         sim_trap_print(&open, line, sizeof line);
     else if ((found = depends_on_copies(judge, launch)))
         snprintf(line, sizeof line, "the result depends on when copies are done that nobody waits for");
-    else
-        found = depends_on_unwritten(judge->p, launch, judge->m, other, judge->ptx, judge->skip,
-                                     ptx_budget(judge));
+    else if (!(found = depends_on_unwritten(judge->p, launch, judge->m, judge->before, judge->ptx,
+                                            judge->skip, ptx_budget(judge))) &&
+             (found = depends_on_places(judge->p, launch, judge->m, judge->before, judge->ptx, judge->skip,
+                                        ptx_budget(judge))))
+        snprintf(line, sizeof line, "the result depends on where variables lie");
     if (memory)
         simmem_free(memory);
-    if (other)
-        simmem_free(other);
     found = found && !(is_memory && differs_elsewhere(judge, launch));
     if (found)
         note(judge->j, "%s, but PTX leaves it open: %s", what, line);
@@ -255,12 +277,13 @@ bool judge_plan_leaves_open(Plan *plan, const PtxModule *module, uint64_t budget
     bool depends = false;
     for (uint32_t i = 0; memory && !depends && open.kind == TRAP_NONE && i < plan->launches.n; i++) {
         const PlanLaunch *launch = &plan->launches.at[i];
-        SimMemory *other = simmem_clone(memory);
-        if (!launch_leaves_open(plan, launch, module, memory, budget, &open))
-            depends = depends_on_unwritten(plan, launch, module, other, memory,
-                                           diff_skip(plan, memory, DIFF_MACHINE), budget);
-        if (other)
-            simmem_free(other);
+        SimMemory *before = simmem_clone(memory);
+        const bool *skip = diff_skip(plan, memory, DIFF_MACHINE);
+        if (before && !launch_leaves_open(plan, launch, module, memory, budget, &open))
+            depends = depends_on_unwritten(plan, launch, module, before, memory, skip, budget) ||
+                      depends_on_places(plan, launch, module, before, memory, skip, budget);
+        if (before)
+            simmem_free(before);
     }
     if (memory)
         simmem_free(memory);

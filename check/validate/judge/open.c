@@ -84,7 +84,7 @@ static bool run_all(const OpenQuestion *question, OpenWords *open) {
                                   .report_open = true, /* and so gives other results */
                                   .fill = i,
                                   .fill_word = i == 0,
-                                  .moved_bytes = i * MOVE_BYTES};
+                                  .moved_bytes = (i ? i : VALUES + 1) * MOVE_BYTES};
         if (!run_with(question, options, open))
             return false;
         for (uint32_t k = 0; k < question->ptx->nallocs; k++) {
