@@ -180,6 +180,8 @@ want 2 "exclude each other" run --launch l.json --grid 1 k.ptx
 # ---- wrong input: status 1, nothing left behind
 want 1 "cannot read nothing.ptx" compile nothing.ptx
 want 1 "is empty" compile /dev/null
+{ echo '// fuzz block=32,1,1 grid=1,1,1 in=64 out=64 data=1 kind=arith seed=1 index=1'; echo '// memory it with -O2 auto engine=stencil'; cat k.ptx; } >saved.ptx
+want 1 "saved.ptx: .*its engine compiles code" fuzz --host-level base saved.ptx
 want 1 "bad.ptx:16" compile bad.ptx -o bad.cubin
 check "no output of a failed compilation" test ! -e bad.cubin
 want 1 "E0401" disasm text.cubin -o bad.sass

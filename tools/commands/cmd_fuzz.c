@@ -201,31 +201,38 @@ static bool engine_fits(Settings *settings) {
                               settings->engine));
 }
 
+static bool engine_runs(FuzzEngine engine, const char *level) {
+    return engine == FUZZ_INTERP || machine_level_compiles(level);
+}
+
 static bool level_fits(Settings *settings) {
     const char *level = settings->machine.host_level;
     FuzzEngine engine = engine_of(settings);
     if (level && !machine_has_level(level))
         return usage(
             arena_printf(&settings->arena, "--host-level: this host has no '%s' of base, v2, v3, v4", level));
-    return engine == FUZZ_INTERP || machine_level_compiles(level) ||
+    return engine_runs(engine, level) ||
            usage(arena_printf(&settings->arena, "--engine: compiled code needs the host's level v3 or v4%s%s",
                               level ? ", not " : "", level ? level : ""));
 }
 
-/* A saved program: as it failed, then under everything. Options go before what the file says. */
-static FuzzVerdict check_saved(const Settings *settings, const GenProgram *program, FuzzConfig saved,
-                               bool has) {
+/* Options go before what the file of a saved program says. */
+static void saved_overridden(const Settings *settings, FuzzConfig *saved) {
     if (settings->target)
-        saved.target = settings->target;
+        saved->target = settings->target;
     if (settings->engine || settings->jit_after)
-        saved.engine = engine_of(settings);
+        saved->engine = engine_of(settings);
     if (settings->jit_after)
-        saved.jit_after = settings->jit_after;
-    saved.machine.host_level = settings->machine.host_level;
+        saved->jit_after = settings->jit_after;
+    saved->machine.host_level = settings->machine.host_level;
+}
+
+/* A saved program: as it failed, then under everything. */
+static FuzzVerdict check_saved(const GenProgram *program, const FuzzConfig *saved, bool has) {
     FuzzVerdict v = {.cls = FUZZ_EQUAL};
     if (has)
-        v = fuzz_check(program, &saved, 1, NULL);
-    return v.cls == FUZZ_EQUAL ? fuzz_check_everywhere(program, &saved) : v;
+        v = fuzz_check(program, saved, 1, NULL);
+    return v.cls == FUZZ_EQUAL ? fuzz_check_everywhere(program, saved) : v;
 }
 
 /* Saved programs again. */
@@ -249,7 +256,13 @@ static int replay(Settings *settings) {
                  "its second line names settings that there are not");
         if (has == FUZZ_SAVED_UNKNOWN)
             return STATUS_INPUT;
-        FuzzVerdict v = check_saved(settings, &p, saved, has == FUZZ_SAVED_KNOWN);
+        saved_overridden(settings, &saved);
+        if (!engine_runs(saved.engine, saved.machine.host_level)) {
+            diag(&settings->diags, (SrcLoc){0}, DIAG_E0412, path,
+                 "its engine compiles code, which needs the host's level v3 or v4");
+            return STATUS_INPUT;
+        }
+        FuzzVerdict v = check_saved(&p, &saved, has == FUZZ_SAVED_KNOWN);
         if (list)
             json_verdict(list, path, &v);
         else
