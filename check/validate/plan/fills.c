@@ -3,6 +3,7 @@
 #include "check/validate/plan/fills.h"
 #include "base/rng.h"
 #include "base/scope.h"
+#include "base/word.h"
 #include "check/validate/plan/edges.h"
 #include <math.h>
 #include <stdlib.h>
@@ -62,7 +63,7 @@ static void value_in_range(const Scalar *scalar, Random *random, uint64_t i, uin
     if (scalar->kind == 'f')
         scalar_store(scalar, random->whole ? floor(v) : v, out);
     else
-        memcpy(out, &whole, scalar->size_bytes);
+        word_store(out, (uint64_t)whole, scalar->size_bytes);
 }
 
 static void fill_element(const Scalar *scalar, const char *init, uint64_t i, Random *random, uint8_t out[8]) {
@@ -83,13 +84,13 @@ static void fill_element(const Scalar *scalar, const char *init, uint64_t i, Ran
         if (scalar->kind == 'f')
             scalar_store(scalar, (double)i, out);
         else
-            memcpy(out, &i, scalar->size_bytes);
+            word_store(out, i, scalar->size_bytes);
     } else {
         uint64_t r = rng_next(state);
         if (scalar->kind == 'f') /* uniform in [0, 1) */
             scalar_store(scalar, (double)(r >> 40) * 0x1p-24, out);
         else
-            memcpy(out, &r, scalar->size_bytes);
+            word_store(out, r, scalar->size_bytes);
     }
 }
 
@@ -98,7 +99,7 @@ static bool fill_all(const Scalar *scalar, const char *init, uint64_t count, uin
     uint64_t bits;
     if (parse_value(init, &bits)) {
         for (uint64_t i = 0; i < count; i++)
-            memcpy(out + i * scalar->size_bytes, &bits, scalar->size_bytes);
+            word_store(out + i * scalar->size_bytes, bits, scalar->size_bytes);
         return true;
     }
     bool zero = strcmp(init, "zero") == 0 || strcmp(init, "zeros") == 0;
@@ -107,9 +108,9 @@ static bool fill_all(const Scalar *scalar, const char *init, uint64_t count, uin
     if (!known && !parse_random(init, &random))
         return false;
     for (uint64_t i = 0; !zero && i < count; i++) {
-        uint8_t value[8];
+        uint8_t value[8] = {0};
         fill_element(scalar, init, i, &random, value);
-        memcpy(out + i * scalar->size_bytes, value, scalar->size_bytes);
+        word_store(out + i * scalar->size_bytes, word_load(value, 8), scalar->size_bytes);
     }
     return true;
 }

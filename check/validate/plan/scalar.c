@@ -1,6 +1,7 @@
 /* Typed values of launches: see scalar.h.
  * SPDX-License-Identifier: MIT */
 #include "check/validate/plan/scalar.h"
+#include "base/word.h"
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -34,18 +35,6 @@ const Scalar *scalar_find(const char *name, size_t size_bytes) {
     return NULL;
 }
 
-static void put_bits(const Scalar *scalar, uint64_t bits, uint8_t out[8]) {
-    for (unsigned i = 0; i < scalar->size_bytes; i++)
-        out[i] = (uint8_t)(bits >> (8 * i));
-}
-
-static uint64_t get_bits(const Scalar *scalar, const uint8_t *value) {
-    uint64_t bits = 0;
-    for (unsigned i = 0; i < scalar->size_bytes; i++)
-        bits |= (uint64_t)value[i] << (8 * i);
-    return bits;
-}
-
 /* Bits of exponent and fraction of a floating-point type. */
 static unsigned fraction_bits(const Scalar *scalar) {
     return scalar->size_bytes == 8 ? 52 : scalar->size_bytes == 4 ? 23 : scalar->name[0] == 'b' ? 7 : 10;
@@ -60,6 +49,11 @@ static uint64_t encode_float(const Scalar *t, double v) {
         float single = (float)v;
         uint32_t word;
         memcpy(&word, &single, sizeof word);
+        return word;
+    }
+    if (t->size_bytes == 8 && !isnan(v)) {
+        uint64_t word;
+        memcpy(&word, &v, sizeof word);
         return word;
     }
     unsigned fraction = fraction_bits(t), exponent = exponent_bits(t);
@@ -100,10 +94,12 @@ void scalar_store(const Scalar *scalar, double value, uint8_t out[8]) {
     uint64_t bits = scalar->kind == 'f' ? encode_float(scalar, value)
                     : value < 0         ? (uint64_t)(int64_t)value
                                         : (uint64_t)value;
-    put_bits(scalar, bits, out);
+    word_store(out, bits, scalar->size_bytes);
 }
 
-double scalar_value(const Scalar *t, const uint8_t *value) { return decode_float(t, get_bits(t, value)); }
+double scalar_value(const Scalar *t, const uint8_t *value) {
+    return decode_float(t, word_load(value, t->size_bytes));
+}
 
 static bool parse_float(const Scalar *scalar, const char *text, uint64_t *bits) {
     char *end;
@@ -146,12 +142,12 @@ bool scalar_parse(const Scalar *scalar, const char *text, size_t size_bytes, uin
     if (isspace((unsigned char)copy[0]) ||
         !(scalar->kind == 'f' ? parse_float(scalar, copy, &bits) : parse_int(scalar, copy, &bits)))
         return false;
-    put_bits(scalar, bits, out);
+    word_store(out, bits, scalar->size_bytes);
     return true;
 }
 
 void scalar_write(const Scalar *scalar, const uint8_t *value, char out[32]) {
-    unsigned long long bits = get_bits(scalar, value);
+    unsigned long long bits = word_load(value, scalar->size_bytes);
     if (scalar->kind == 'f' && scalar->size_bytes == 2)
         snprintf(out, 32, "%.9g", decode_float(scalar, bits));
     else if (scalar->kind == 'f')
@@ -161,7 +157,7 @@ void scalar_write(const Scalar *scalar, const uint8_t *value, char out[32]) {
 }
 
 void scalar_print(const Scalar *scalar, const uint8_t *value, char out[64]) {
-    uint64_t bits = get_bits(scalar, value);
+    uint64_t bits = word_load(value, scalar->size_bytes);
     unsigned digits = scalar->size_bytes * 2u;
     if (scalar->kind == 'f')
         snprintf(out, 64, "%.*g (0x%0*llx)",
@@ -184,7 +180,7 @@ static int64_t ordered(const Scalar *scalar, uint64_t bits) {
 }
 
 uint64_t scalar_ulps(const Scalar *t, const uint8_t *a, const uint8_t *b) {
-    uint64_t x = get_bits(t, a), y = get_bits(t, b);
+    uint64_t x = word_load(a, t->size_bytes), y = word_load(b, t->size_bytes);
     bool nan_x = isnan(decode_float(t, x)), nan_y = isnan(decode_float(t, y));
     if (nan_x || nan_y)
         return nan_x && nan_y ? 0 : UINT64_MAX;
