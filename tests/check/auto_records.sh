@@ -23,7 +23,9 @@ kernel() {
 holds() {
     tried "$1" || return 0
     grep -q "$2" "$1.json" || fail "$1 has no $2: $(grep init "$1.json" | head -3)"
-    "$heddle" validate "$1.ptx" --launch "$1.json" >"$1.again" || fail "$1.json: $(head -3 "$1.again")"
+    # addresses follow from names: a buffer before the others moves them all
+    sed '0,/"buffers"[^{]*{/s//&"before": {"type": "u8", "count": 70000},/' "$1.json" >"$1.moved.json"
+    "$heddle" validate "$1.ptx" --launch "$1.moved.json" >"$1.again" || fail "$1.json: $(head -3 "$1.again")"
 }
 thread='mov.u32 %x, %tid.x; mov.u32 %j, %ctaid.x; mov.u32 %y, %ntid.x; mad.lo.s32 %i, %j, %y, %x;'
 out='ld.param.u64 %b, [b]; mul.wide.u32 %o, %i, 4; add.s64 %b, %b, %o;'
@@ -95,6 +97,16 @@ add.s32 %x, %x, 256; setp.lt.u32 %p, %x, 256; @%p bra END; st.global.u32 [%b], %
 kernel choice '.param .align 8 .b8 a[96], .param .u64 b' "$thread $out mov.b64 %c, a; and.b32 %k, %x, 7; mul.wide.u32 %o, %k, 8; add.s64 %a, %c, %o; ld.param.u64 %a, [%a];
 mul.wide.u32 %o, %k, 4; add.s64 %o, %c, %o; ld.param.u32 %n, [%o+64]; mul.wide.u32 %o, %i, 4; add.s64 %a, %a, %o; ld.global.u32 %y, [%a];
 mad.lo.u32 %y, %n, 5, %y; st.global.u32 [%b], %y;" equal '%n, 5' '%n, 6'
+holds choice '\[ *"choice.1.a",'
+# a large structure, of which a field points to an array of pointers with fields behind it
+kernel far '.param .u64 a, .param .u64 b' "$thread $out ld.param.u64 %a, [a]; ld.global.u64 %c, [%a+36000]; ld.global.f32 %f, [%a+36008]; ld.global.u32 %n, [%c+65536];
+and.b32 %k, %x, 7; mul.wide.u32 %o, %k, 8; add.s64 %o, %c, %o; ld.global.u64 %a, [%o]; ld.global.u64 %c, [%c+65544]; $sum ld.global.u32 %y, [%a]; add.s32 %y, %y, %i;
+st.global.u32 [%b], %y;" equal "add.s32 %y, %y, %i" "add.s32 %y, %y, %n"
+holds far 'records:65552,\*:u64:pointers:[^,]*,65536:u32:random'
+# a word of memory that is to be the address of another buffer
+kernel self '.param .u64 a, .param .u64 b' "$thread $out ld.param.u64 %a, [a]; ld.param.u64 %b, [b]; ld.global.u64 %c, [%a+8]; setp.ne.u64 %p, %c, %b; @%p bra END;
+ld.global.u32 %n, [%a]; add.s64 %b, %b, %o; setp.gt.u32 %p, %n, %i; @%p bra G; add.u32 %n, %n, 7; G: st.global.u32 [%b], %n;" equal '%n, 7' '%n, 6'
+holds self '@8:u64:pointers:self.[0-9].b+0:0'
 # numbers of 64 bits that are read by words, as vectors are: random words are no numbers
 kernel words '.param .u64 a, .param .u64 b' ".shared .b64 s[256]; $thread $out ld.param.u64 %a, [a]; mul.wide.u32 %o, %i, 8; add.s64 %a, %a, %o; ld.global.v2.u32 {%k, %n}, [%a];
 shl.b32 %j, %x, 3; mov.u32 %y, s; add.u32 %j, %j, %y; st.shared.v2.u32 [%j], {%k, %n}; ld.shared.f64 %d, [%j]; fma.rn.f64 %d, %d, %d, %d; cvt.rn.f32.f64 %f, %d; st.global.f32 [%b], %f;" equal \

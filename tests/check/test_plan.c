@@ -204,6 +204,8 @@ static void test_json_errors(void **state) {
         {"{\"launches\": [{\"grid\": [1], \"block\": [1], \"args\": [\"a\"]}]}",
          "neither TYPE:VALUE nor a buffer"},
         {"{\"launches\": [{\"grid\": [1], \"block\": [1], \"args\": [\"u8:256\"]}]}", "u8:256"},
+        {"{\"launches\": [{\"grid\": [1], \"block\": [1], \"args\": [[]]}]}", "a structure has parts"},
+        {"{\"launches\": [{\"grid\": [1], \"block\": [1], \"args\": [[7]]}]}", "or a list of such"},
         {"{\"buffers\": {\"a\": {\"type\": \"q\"}}}", "\"type\""},
         {"{\"buffers\": {\"a\": {\"type\": \"u8\", \"count\": 0}}}", "\"count\""},
         {"{\"buffers\": {\"a\": {\"type\": \"u8\", \"values\": [1.5]}}}", "is no u8"},
@@ -325,6 +327,44 @@ static void test_arguments(void **state) {
     uint32_t failures = 0;
     assert_true(plan_check(&p, mem, &failures, &d));
     assert_int_equal(failures, 1);
+    simmem_free(mem);
+    plan_free(&p);
+}
+
+/* A structure of values, places of buffers and what is written of it; pointers to one place. */
+static void test_structures(void **state) {
+    (void)state;
+    static const char json[] =
+        "{\"buffers\": {\"a\": {\"type\": \"u32\", \"count\": 8}, \"p\": {\"type\": \"u64\", \"count\": 3, "
+        "\"init\": \"records:8,*:u64:pointers:a+8:12,@16:u64:pointers:a+32:0\"}}, \"launches\": "
+        "[{\"grid\": [1], \"block\": [1], \"args\": [[\"u32:7\", \"s16[2]:-1,2\", \"a+4\", \"p\", "
+        "\"u16:9\"]]}]}";
+    static const PlanParam param = {.offset_bytes = 4, .size_bytes = 26};
+    Plan p;
+    Messages m = {{0}};
+    Diags d = {.sink = collect, .user = &m};
+    assert_true(read_json(&p, json, &m));
+    SimMemory *mem = plan_memory(&p, &d);
+    Launch launch;
+    uint64_t a = p.buffers.at[0].address, b = p.buffers.at[1].address, words[3];
+    assert_true(plan_launch(&p, &p.launches.at[0], "k", &param, 1, &launch, &d));
+    uint8_t want[26] = {7, 0, 0, 0, 0xff, 0xff, 2};
+    want[24] = 9;
+    for (unsigned k = 0; k < 8; k++) {
+        want[8 + k] = (uint8_t)((a + 4) >> 8 * k);
+        want[16 + k] = (uint8_t)(b >> 8 * k);
+    }
+    assert_memory_equal((const uint8_t *)launch.params + 4, want, sizeof want);
+    assert_int_equal(launch.naddresses, 2);
+    assert_int_equal(launch.address_at[0] + launch.address_at[1], 12 + 20);
+    assert_true(simmem_read(mem, b, words, sizeof words));
+    assert_int_equal(words[0], a + 8); /* one step of 12 bytes each: the next would leave it */
+    assert_int_equal(words[1], a + 20);
+    assert_int_equal(words[2], a + 32);
+    char *text = plan_print_json(&p);
+    assert_non_null(strstr(text, "\"b64:0x2ffff00000007\""));
+    assert_non_null(strstr(text, "\"a+4\""));
+    mem_free(text);
     simmem_free(mem);
     plan_free(&p);
 }
@@ -496,6 +536,7 @@ int main(void) {
                                        cmocka_unit_test(test_json_errors),
                                        cmocka_unit_test(test_written_textures),
                                        cmocka_unit_test(test_arguments),
+                                       cmocka_unit_test(test_structures),
                                        cmocka_unit_test(test_json_nul),
                                        cmocka_unit_test(test_borders),
                                        cmocka_unit_test(test_edges),

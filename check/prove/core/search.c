@@ -77,11 +77,7 @@ static void give_pointers(ProveSearch *search) {
         const PlanArg *arg = &launch->args.at[i];
         uint64_t at = prove_param_offset(prover, &prover->module->vars[prover->pf->params[i]]);
         for (uint32_t k = 0; k + 8 <= (arg->is_buffer ? 8 : arg->size_bytes); k += 8) {
-            uint64_t value;
-            if (arg->is_buffer)
-                value = search->plan->buffers.at[arg->buffer].address + arg->offset_bytes;
-            else
-                memcpy(&value, arg->bytes + k, 8);
+            uint64_t value = plan_arg_word(search->plan, arg, k);
             if (!buffer_at(search->plan, value))
                 continue;
             for (unsigned half = 0; half < 2; half++)

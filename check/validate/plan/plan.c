@@ -128,18 +128,22 @@ static bool is_number_text(const char *text) {
     return end != text && !*end;
 }
 
-/* "NAME" or "NAME+BYTES" of a buffer. */
-static bool add_buffer_ref(Plan *plan, const char *text, Diags *d) {
+uint32_t plan_find_place(Plan *plan, const char *text, uint64_t *offset_bytes) {
     const char *plus = strrchr(text, '+');
     uint32_t index = plan_find_buffer(plan, text);
-    uint64_t offset = 0;
-    if (!index && plus) {
-        char *end;
-        offset = strtoull(plus + 1, &end, 0);
-        index = *end || end == plus + 1
-                    ? 0
-                    : plan_find_buffer(plan, arena_printf(&plan->arena, "%.*s", (int)(plus - text), text));
-    }
+    char *end = NULL;
+    *offset_bytes = 0;
+    if (index || !plus)
+        return index;
+    *offset_bytes = strtoull(plus + 1, &end, 0);
+    return *end || end == plus + 1
+               ? 0
+               : plan_find_buffer(plan, arena_printf(&plan->arena, "%.*s", (int)(plus - text), text));
+}
+
+static bool add_buffer_ref(Plan *plan, const char *text, Diags *d) {
+    uint64_t offset;
+    uint32_t index = plan_find_place(plan, text, &offset);
     if (!index)
         return plan_error(plan, d,
                           arena_printf(&plan->arena, "argument '%s' is neither TYPE:VALUE nor a buffer%s",
@@ -210,6 +214,37 @@ bool plan_add_arg(Plan *plan, const char *text, Diags *d) {
                          text, scalar_names));
     arg.size_bytes = (uint32_t)count * type->size_bytes;
     VEC_ADD(&plan->arena, &last_launch(plan)->args, arg);
+    return true;
+}
+
+/* Bytes that it has as a part of a structure. */
+static uint32_t part_bytes(const PlanArg *arg) {
+    return arg->is_tensor ? SIM_TENSOR_BYTES : arg->is_buffer || arg->is_multicast ? 8 : arg->size_bytes;
+}
+
+bool plan_join_args(Plan *plan, uint32_t first, Diags *d) {
+    PlanLaunch *launch = last_launch(plan);
+    uint64_t size = 0;
+    for (uint32_t i = first; i < launch->args.n; i++)
+        size += part_bytes(&launch->args.at[i]);
+    uint8_t *bytes = ARENA_ARRAY(&plan->arena, uint8_t, size + 1);
+    PlanPart *parts = ARENA_ARRAY(&plan->arena, PlanPart, launch->args.n - first + 1);
+    PlanArg whole = {.bytes = bytes, .size_bytes = (uint32_t)size, .parts = parts};
+    uint32_t at = 0;
+    for (uint32_t i = first; i < launch->args.n; i++) {
+        const PlanArg *arg = &launch->args.at[i];
+        if (arg->is_texture)
+            return plan_error(plan, d, "a part of a structure is a value, a buffer or a tensor map");
+        if (arg->bytes)
+            memcpy(bytes + at, arg->bytes, arg->size_bytes);
+        else
+            parts[whole.nparts++] = (PlanPart){at, *arg};
+        at += part_bytes(arg);
+    }
+    if (!at)
+        return plan_error(plan, d, "a structure has parts");
+    launch->args.n = first;
+    VEC_ADD(&plan->arena, &launch->args, whole);
     return true;
 }
 
@@ -285,7 +320,7 @@ static bool init_buffer(Plan *plan, const PlanBuffer *buffer, SimMemory *mem, Di
             arena_printf(
                 &plan->arena,
                 "initial value '%s' is none of zero, ones, iota, iota:START:STEP, value:V, random:SEED, "
-                "random:SEED:LO:HI, whole:SEED:LO:HI, edges:SEED:MEMBER:ONE_IN, pointers:NAME:STRIDE, "
+                "random:SEED:LO:HI, whole:SEED:LO:HI, edges:SEED:MEMBER:ONE_IN, pointers:NAME+OFFSET:STRIDE, "
                 "records:BYTES,OFFSET:TYPE:INIT,..., @FILE, V,V,...",
                 buffer->init));
     simmem_mark_written(alloc, 0, size);
@@ -376,8 +411,9 @@ static const char *list_sizes(Plan *plan, const PlanParam *params, uint32_t n) {
     return n ? arena_printf(&plan->arena, "%s bytes", text) : text;
 }
 
-/* Whether a word of a structure is where a buffer begins or a byte of it: a launch file has such addresses as
- * numbers (they follow from the sizes of the buffers), and no number of another kind is as large. */
+/* Whether a word of a structure is where a buffer begins or a byte of it: launch files may have such
+ * addresses as numbers (they follow from the sizes of the buffers), and no number of another kind is as
+ * large. */
 static bool is_address(const Plan *plan, const uint8_t *bytes) {
     uint64_t word;
     memcpy(&word, bytes, sizeof word);
@@ -387,6 +423,44 @@ static bool is_address(const Plan *plan, const uint8_t *bytes) {
             return true;
     }
     return false;
+}
+
+/* What an argument that is no value stands for in 8 bytes. */
+static uint64_t stands_for(const Plan *plan, const PlanArg *arg) {
+    return arg->is_texture     ? plan->textures.at[arg->buffer].handle
+           : arg->is_tensor    ? plan->tensors.at[arg->buffer].address
+           : arg->is_multicast ? plan->multicasts.at[arg->buffer].address
+                               : plan->buffers.at[arg->buffer].address + arg->offset_bytes;
+}
+
+uint64_t plan_arg_word(const Plan *plan, const PlanArg *arg, uint32_t at) {
+    uint64_t word;
+    if (arg->is_buffer)
+        return stands_for(plan, arg);
+    for (uint32_t i = 0; i < arg->nparts; i++)
+        if (arg->parts[i].at_bytes == at && !arg->parts[i].arg.is_tensor)
+            return stands_for(plan, &arg->parts[i].arg);
+    memcpy(&word, arg->bytes + at, sizeof word);
+    return word;
+}
+
+/* The structure's bytes with its parts; where in them addresses are is appended to address_at. */
+static void put_structure(const Plan *plan, const PlanArg *arg, uint8_t *out, uint32_t offset_bytes,
+                          uint32_t *address_at, uint32_t *naddresses) {
+    memcpy(out, arg->bytes, arg->size_bytes);
+    for (uint32_t i = 0; i < arg->nparts; i++) {
+        const PlanPart *part = &arg->parts[i];
+        uint64_t address = stands_for(plan, &part->arg);
+        if (part->arg.is_tensor)
+            memcpy(out + part->at_bytes, plan->tensors.at[part->arg.buffer].words, SIM_TENSOR_BYTES);
+        else
+            memcpy(out + part->at_bytes, &address, sizeof address);
+        if (!part->arg.is_tensor)
+            address_at[(*naddresses)++] = offset_bytes + part->at_bytes;
+    }
+    for (uint32_t at = 0; arg->size_bytes > 8 && at + 8 <= arg->size_bytes; at += 8)
+        if (is_address(plan, arg->bytes + at))
+            address_at[(*naddresses)++] = offset_bytes + at;
 }
 
 bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const PlanParam *params,
@@ -424,16 +498,14 @@ bool plan_launch(Plan *plan, const PlanLaunch *launch, const char *kernel, const
             address_at[naddresses++] = params[i].offset_bytes;
         if (arg->is_texture && !params[i].is_handle)
             handles[nhandles++] = (LaunchHandle){params[i].offset_bytes, arg->uses};
-        uint64_t address = arg->is_texture     ? plan->textures.at[arg->buffer].handle
-                           : arg->is_tensor    ? plan->tensors.at[arg->buffer].address
-                           : arg->is_multicast ? plan->multicasts.at[arg->buffer].address
-                           : arg->is_buffer    ? plan->buffers.at[arg->buffer].address + arg->offset_bytes
-                                               : 0;
-        for (unsigned k = 0; k < size; k++)
-            out[params[i].offset_bytes + k] = (uint8_t)(whole ? address >> (8 * k) : arg->bytes[k]);
-        for (uint32_t at = 0; !whole && size > 8 && at + 8 <= size; at += 8)
-            if (is_address(plan, arg->bytes + at))
-                address_at[naddresses++] = params[i].offset_bytes + at;
+        uint64_t word = whole ? stands_for(plan, arg) : 0;
+        if (whole)
+            memcpy(out + params[i].offset_bytes, &word, size);
+        else if (size == arg->size_bytes)
+            put_structure(plan, arg, out + params[i].offset_bytes, params[i].offset_bytes, address_at,
+                          &naddresses);
+        else
+            memcpy(out + params[i].offset_bytes, arg->bytes, size);
     }
     *launch_out = (Launch){.grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
                            .block = {launch->block[0], launch->block[1], launch->block[2]},

@@ -16,7 +16,7 @@ typedef struct {
     const Scalar *type;
     uint64_t count;
     const char *init;     /* "zero", "ones", "iota", "nan", "value:V", "random:SEED", "random:SEED:LO:HI",
-                             "edges:SEED:MEMBER:ONE_IN", "pointers:NAME:STRIDE",
+                             "edges:SEED:MEMBER:ONE_IN", "pointers:NAME+OFFSET:STRIDE",
                              "records:BYTES,OFFSET:TYPE:INIT,...",
                              "@file", or NULL where `bytes` is set */
     SrcLoc loc;           /* in Plan.source */
@@ -48,6 +48,7 @@ typedef struct {
     uint64_t address;       /* set by plan_memory */
 } PlanMulticast;
 
+typedef struct PlanPart PlanPart;
 typedef struct { /* one kernel argument */
     bool is_buffer, is_texture, is_tensor, is_multicast;
     uint32_t buffer;       /* of what is no buffer its number */
@@ -55,7 +56,14 @@ typedef struct { /* one kernel argument */
     const uint8_t *bytes;  /* value */
     uint32_t size_bytes;
     uint32_t uses; /* of a texture: SIM_USE_*; set by plan_note_uses */
+    const PlanPart
+        *parts; /* of a structure: what it holds that is no value, by rising place, over its bytes */
+    uint32_t nparts;
 } PlanArg;
+struct PlanPart {
+    uint32_t at_bytes;
+    PlanArg arg; /* a buffer's address, a multicast object's, or a tensor map */
+};
 
 typedef struct { /* before a launch the buffer `to` gets what `from` holds, as far as both reach */
     uint32_t to, from;
@@ -110,8 +118,15 @@ char *plan_print_json(const Plan *plan);
 /* One --arg: "u32:7", "f32[4]:1,2,3,4", "buf:f32[1024]=iota", "out:c:f32[1024]", appended to the last launch.
  */
 bool plan_add_arg(Plan *plan, const char *text, Diags *diags);
+/* The last launch's arguments from `first` on become one, a structure that has them one behind the other.
+ * E0502. */
+bool plan_join_args(Plan *plan, uint32_t first, Diags *diags);
+/* The 8 bytes of an argument from `at` on, of buffers their addresses. Behind plan_memory. */
+uint64_t plan_arg_word(const Plan *plan, const PlanArg *arg, uint32_t at);
 bool plan_add_expect(Plan *plan, const char *text, Diags *diags); /* "c=@file" or "c=value,value" */
 uint32_t plan_find_buffer(const Plan *plan, const char *name);    /* index + 1, or 0 */
+/* "NAME" or "NAME+BYTES" of a buffer: index + 1, or 0. A name that has a plus comes first. */
+uint32_t plan_find_place(Plan *plan, const char *text, uint64_t *offset_bytes);
 /* The elements of the buffer at that address; NULL: no buffer's. */
 const Scalar *plan_element_of(const Plan *plan, uint64_t address);
 /* The element that has byte `offset` of it, which begins at byte *begin: a field of its records where they

@@ -175,6 +175,25 @@ static bool optional_u32(Json *json, const cJSON *o, const char *key, uint32_t *
     return true;
 }
 
+/* A text, or a list of them: a structure. */
+static bool read_arg(Json *json, const cJSON *arg) {
+    uint32_t first = json->plan->launches.at[json->plan->launches.n - 1].args.n;
+    const cJSON *part;
+    json->plan->loc = json_loc(arg);
+    if (cJSON_IsString(arg))
+        return plan_add_arg(json->plan, arg->valuestring, json->d);
+    bool good = cJSON_IsArray(arg);
+    cJSON_ArrayForEach(part, arg) {
+        json->plan->loc = json_loc(part);
+        good = good && cJSON_IsString(part);
+        if (good && !plan_add_arg(json->plan, part->valuestring, json->d))
+            return false;
+    }
+    if (!good)
+        return json_error(json, "an argument must be a text, \"NAME\" or \"TYPE:VALUE\", or a list of such");
+    return plan_join_args(json->plan, first, json->d);
+}
+
 static bool read_launch(Json *json, const cJSON *o) {
     static const char *const keys[] = {"kernel", "grid",      "block",       "cluster", "shared", "args",
                                        "repeat", "unordered", "cooperative", "copy",    NULL};
@@ -200,10 +219,7 @@ static bool read_launch(Json *json, const cJSON *o) {
     launch.cooperative = cooperative && cJSON_IsTrue(cooperative);
     VEC_ADD(&json->plan->arena, &json->plan->launches, launch);
     cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(o, "args")) {
-        json->plan->loc = json_loc(c);
-        if (!cJSON_IsString(c))
-            return json_error(json, "an argument must be a text, \"NAME\" or \"TYPE:VALUE\"");
-        if (!plan_add_arg(json->plan, c->valuestring, json->d))
+        if (!read_arg(json, c))
             return false;
     }
     cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(o, "copy")) {

@@ -17,23 +17,28 @@ bool plan_init_waits(const PlanBuffer *buffer) {
     return buffer->init && (starts(buffer->init, "pointers:") || starts(buffer->init, "records:"));
 }
 
-/* "pointers:NAME:STRIDE": element i is the address of byte i * STRIDE of the buffer NAME, from its start
- * again behind the last whole STRIDE. */
+/* "pointers:NAME+OFFSET:STRIDE": element i is the address of byte OFFSET + i * STRIDE of the buffer NAME,
+ * from OFFSET again behind the last whole STRIDE; STRIDE 0: all are the same place, which may be the buffer's
+ * end. */
 static bool put_pointers(Plan *plan, const PlanBuffer *buffer, const char *init, Places places,
                          SimAlloc *alloc, Diags *d) {
     const char *name = init + strlen("pointers:"), *colon = strchr(name, ':');
-    uint32_t index =
-        colon ? plan_find_buffer(plan, arena_printf(&plan->arena, "%.*s", (int)(colon - name), name)) : 0;
     char *end = NULL;
-    uint64_t stride = colon ? strtoull(colon + 1, &end, 0) : 0;
+    uint64_t stride = colon ? strtoull(colon + 1, &end, 0) : 0, offset = 0;
+    uint32_t index =
+        colon ? plan_find_place(plan, arena_printf(&plan->arena, "%.*s", (int)(colon - name), name), &offset)
+              : 0;
     const PlanBuffer *to = index ? &plan->buffers.at[index - 1] : NULL;
-    uint64_t n = to && stride ? to->count * to->type->size_bytes / stride : 0;
-    if (!n || *end)
-        return plan_buffer_fails(
-            plan, d, buffer,
-            "pointers:NAME:STRIDE needs elements of 8 bytes and another buffer of STRIDE bytes or more");
+    uint64_t size = to ? to->count * to->type->size_bytes : 0, n = offset > size ? 0
+                                                                   : stride      ? (size - offset) / stride
+                                                                                 : 1;
+    if (!to || !n || *end || end == colon + 1)
+        return plan_buffer_fails(plan, d, buffer,
+                                 "pointers:NAME+OFFSET:STRIDE needs elements of 8 bytes and another buffer "
+                                 "that has STRIDE bytes there");
     for (uint64_t i = 0, k = 0; i < places.count; i++, k = k + 1 < n ? k + 1 : 0)
-        simmem_put_address(alloc, places.offset + i * places.spacing_bytes, to->address + k * stride);
+        simmem_put_address(alloc, places.offset + i * places.spacing_bytes,
+                           to->address + offset + k * stride);
     return true;
 }
 
@@ -93,7 +98,7 @@ bool plan_init_addresses(Plan *plan, const PlanBuffer *buffer, SimMemory *mem, D
     uint64_t size = buffer->count * buffer->type->size_bytes;
     bool records = starts(buffer->init, "records:");
     if (!records && buffer->type->size_bytes != 8)
-        return plan_buffer_fails(plan, d, buffer, "pointers:NAME:STRIDE needs elements of 8 bytes");
+        return plan_buffer_fails(plan, d, buffer, "pointers:NAME+OFFSET:STRIDE needs elements of 8 bytes");
     SimAlloc *alloc = simmem_find(mem, buffer->address, size);
     simmem_mark_written(alloc, 0, size);
     Places all = {.count = buffer->count, .spacing_bytes = 8};

@@ -116,30 +116,52 @@ static const char *integer_type(uint32_t size) {
     return size == 1 ? "b8" : size == 2 ? "b16" : size == 4 ? "b32" : size == 8 ? "b64" : NULL;
 }
 
-/* "NAME+OFFSET", "b32:7", or bytes of anything else. */
-static void add_arg(cJSON *list, Plan *scratch, const Plan *plan, const PlanArg *arg) {
-    char *text;
-    if (arg->is_texture) {
-        text = arena_printf(&scratch->arena, "tex:%s", plan->textures.at[arg->buffer].name);
-    } else if (arg->is_tensor) {
-        text = arena_printf(&scratch->arena, "tmap:%s", plan->tensors.at[arg->buffer].name);
-    } else if (arg->is_multicast) {
-        text = arena_printf(&scratch->arena, "multi:%s", plan->multicasts.at[arg->buffer].name);
-    } else if (arg->is_buffer) {
-        text = arena_printf(&scratch->arena, arg->offset_bytes ? "%s+%llu" : "%s",
+/* "b32:7", or bytes of any other size. */
+static const char *value_text(Plan *scratch, const uint8_t *bytes, uint32_t size_bytes) {
+    const char *type = integer_type(size_bytes);
+    uint64_t v = 0;
+    for (uint32_t i = 0; type && i < size_bytes; i++)
+        v |= (uint64_t)bytes[i] << (8 * i);
+    if (type)
+        return arena_printf(&scratch->arena, "%s:0x%llx", type, (unsigned long long)v);
+    const char *text = arena_printf(&scratch->arena, "b8[%u]:", size_bytes);
+    for (uint32_t i = 0; i < size_bytes; i++)
+        text = arena_printf(&scratch->arena, "%s%s%u", text, i ? "," : "", bytes[i]);
+    return text;
+}
+
+/* "NAME+OFFSET", or a value. */
+static const char *arg_text(Plan *scratch, const Plan *plan, const PlanArg *arg) {
+    if (arg->is_texture)
+        return arena_printf(&scratch->arena, "tex:%s", plan->textures.at[arg->buffer].name);
+    if (arg->is_tensor)
+        return arena_printf(&scratch->arena, "tmap:%s", plan->tensors.at[arg->buffer].name);
+    if (arg->is_multicast)
+        return arena_printf(&scratch->arena, "multi:%s", plan->multicasts.at[arg->buffer].name);
+    if (arg->is_buffer)
+        return arena_printf(&scratch->arena, arg->offset_bytes ? "%s+%llu" : "%s",
                             plan->buffers.at[arg->buffer].name, (unsigned long long)arg->offset_bytes);
-    } else if (integer_type(arg->size_bytes)) {
-        uint64_t v = 0;
-        for (uint32_t i = 0; i < arg->size_bytes; i++)
-            v |= (uint64_t)arg->bytes[i] << (8 * i);
-        text =
-            arena_printf(&scratch->arena, "%s:0x%llx", integer_type(arg->size_bytes), (unsigned long long)v);
-    } else {
-        text = arena_printf(&scratch->arena, "b8[%u]:", arg->size_bytes);
-        for (uint32_t i = 0; i < arg->size_bytes; i++)
-            text = arena_printf(&scratch->arena, "%s%s%u", text, i ? "," : "", arg->bytes[i]);
+    return value_text(scratch, arg->bytes, arg->size_bytes);
+}
+
+/* A structure that holds more than values is a list: bytes between what it holds. */
+static void add_arg(cJSON *list, Plan *scratch, const Plan *plan, const PlanArg *arg) {
+    if (!arg->nparts) {
+        json_append(list, json_text(arg_text(scratch, plan, arg)));
+        return;
     }
-    json_append(list, json_text(text));
+    cJSON *structure = json_list();
+    json_append(list, structure);
+    uint32_t at = 0;
+    for (uint32_t i = 0; i <= arg->nparts; i++) {
+        const PlanPart *part = i < arg->nparts ? &arg->parts[i] : NULL;
+        uint32_t end = part ? part->at_bytes : arg->size_bytes;
+        if (end > at)
+            json_append(structure, json_text(value_text(scratch, arg->bytes + at, end - at)));
+        if (part)
+            json_append(structure, json_text(arg_text(scratch, plan, &part->arg)));
+        at = end + (part && part->arg.is_tensor ? SIM_TENSOR_BYTES : 8);
+    }
 }
 
 static void add_extent(cJSON *o, const char *name, const uint32_t v[3]) {

@@ -171,7 +171,7 @@ static const char *describe_records(const AutoSearch *search, const AutoAttempt 
 /* The values that steps have put into a slot's buffer lie over what it holds: a record that is as large as an
  * element. */
 static const char *with_puts(const AutoSearch *search, const AutoAttempt *attempt, uint32_t slot, Plan *plan,
-                             const Scalar *type, const char *init) {
+                             const Scalar *type, const char *init, unsigned number) {
     const AutoSlot *t = &search->flow.slots[slot];
     const char *text = NULL;
     for (unsigned k = 0; k < attempt->nputs; k++) {
@@ -182,9 +182,13 @@ static const char *with_puts(const AutoSearch *search, const AutoAttempt *attemp
             text = t->record && t->content
                        ? init
                        : arena_printf(&plan->arena, "records:%u,*:%s:%s", type->size_bytes, type->name, init);
-        text =
-            arena_printf(&plan->arena, "%s,@%llu:u%u:value:%llu", text, (unsigned long long)put->offset_bytes,
-                         8 * put->size_bytes, (unsigned long long)put->value);
+        const char *what = put->into
+                               ? arena_printf(&plan->arena, "pointers:%s+%llu:0",
+                                              buffer_name(search, &plan->arena, put->into - 1, number),
+                                              (unsigned long long)put->value)
+                               : arena_printf(&plan->arena, "value:%llu", (unsigned long long)put->value);
+        text = arena_printf(&plan->arena, "%s,@%llu:u%u:%s", text, (unsigned long long)put->offset_bytes,
+                            8 * put->size_bytes, what);
     }
     return text ? text : init;
 }
@@ -208,7 +212,7 @@ static void describe_buffer(const AutoSearch *search, const AutoAttempt *attempt
     buffer->init =
         t->record && t->content ? describe_records(search, attempt, slot, plan, number) : contents.init;
     buffer->type = scalar_find(contents.type, strlen(contents.type));
-    buffer->init = with_puts(search, attempt, slot, plan, buffer->type, buffer->init);
+    buffer->init = with_puts(search, attempt, slot, plan, buffer->type, buffer->init, number);
     size = buffer->type->size_bytes;
     buffer->count = (attempt->bytes[slot] + size - 1) / size;
 }
@@ -279,10 +283,28 @@ static uint64_t array_end(const AutoSearch *search, uint32_t slot, uint64_t para
     return end;
 }
 
-/* The argument of parameter i. A pointer inside of a structure is written as its address, which follows from
- * the sizes of the buffers before. */
+void auto_add_part(Plan *plan, PlanArg *whole, uint64_t at_bytes, PlanArg arg) {
+    const uint32_t size = arg.is_tensor ? SIM_TENSOR_BYTES : 8;
+    PlanPart *parts = ARENA_ARRAY(&plan->arena, PlanPart, whole->nparts + 1);
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < whole->nparts; i++) {
+        const PlanPart *other = &whole->parts[i];
+        uint32_t other_size = other->arg.is_tensor ? SIM_TENSOR_BYTES : 8;
+        if (other->at_bytes < at_bytes + size && at_bytes < other->at_bytes + other_size)
+            return;
+        k += other->at_bytes < at_bytes;
+        parts[i + (other->at_bytes > at_bytes)] = *other;
+    }
+    if (at_bytes + size > whole->size_bytes)
+        return;
+    parts[k] = (PlanPart){(uint32_t)at_bytes, arg};
+    whole->parts = parts;
+    whole->nparts++;
+}
+
+/* The argument of parameter i. */
 static PlanArg make_arg(const AutoSearch *search, const AutoAttempt *attempt, Plan *plan, uint32_t i,
-                        const uint32_t *buffer, const uint64_t *address, const uint32_t *of_copy) {
+                        const uint32_t *buffer, const uint32_t *of_copy) {
     const PtxVar *var = &search->m->vars[search->f->params[i]];
     PlanArg arg = {.size_bytes = (uint32_t)var->size_bytes};
     uint8_t *bytes = ARENA_ARRAY(&plan->arena, uint8_t, var->size_bytes + 8);
@@ -296,20 +318,28 @@ static PlanArg make_arg(const AutoSearch *search, const AutoAttempt *attempt, Pl
             continue;
         bool null = attempt->null >> k & 1;
         uint32_t to = attempt->same[k] ? attempt->same[k] - 1u : k;
-        if (auto_is_pointer(slot) && var->size_bytes == 8 && !null)
-            return (PlanArg){.is_buffer = true, .buffer = buffer[to], .offset_bytes = attempt->margin[to]};
-        uint8_t value[8];
-        field_bytes(search, attempt, k, value);
-        uint64_t pointer = auto_is_pointer(slot) && !null ? address[buffer[to]] + attempt->margin[to] : 0,
-                 end = array_end(search, k, var->size_bytes), at = slot->offset_bytes;
+        bool pointer = (auto_is_pointer(slot) && !null) || attempt->into[k];
+        PlanArg place = {.is_buffer = true, .buffer = buffer[to], .offset_bytes = attempt->margin[to]};
+        if (attempt->into[k]) {
+            place.buffer = buffer[attempt->into[k] - 1];
+            place.offset_bytes = attempt->value[k];
+        }
+        if (pointer && var->size_bytes == 8)
+            return place;
+        uint8_t value[8] = {0};
+        if (!auto_is_pointer(slot))
+            field_bytes(search, attempt, k, value);
+        uint64_t end = array_end(search, k, var->size_bytes), at = slot->offset_bytes;
         do {
-            memcpy(bytes + at, auto_is_pointer(slot) ? (uint8_t *)&pointer : value,
-                   slot->size_bytes < 8 ? slot->size_bytes : 8);
-            pointer += pointer ? POINTEE_STRIDE : 0;
+            if (pointer)
+                auto_add_part(plan, &arg, at, place);
+            else
+                memcpy(bytes + at, value, slot->size_bytes < 8 ? slot->size_bytes : 8);
+            place.offset_bytes += POINTEE_STRIDE;
             at += slot->apart_bytes;
         } while (slot->apart_bytes && at + slot->size_bytes <= end);
     }
-    auto_put_tensors(search, i, plan, of_copy, address, bytes);
+    auto_put_tensors(search, i, plan, of_copy, &arg);
     arg.bytes = bytes;
     return arg;
 }
@@ -342,8 +372,6 @@ void auto_add_to_plan(const AutoSearch *search, const AutoAttempt *attempt, Plan
     auto_add_textures(search, attempt, plan, number, texture);
     uint32_t of_copy[AUTO_MAX_COPIES] = {0};
     auto_add_tensors(search, attempt, plan, number, of_copy);
-    uint64_t *address = ARENA_ARRAY(&plan->arena, uint64_t, plan->buffers.n + 1);
-    auto_find_addresses(plan, address);
     PlanLaunch l = {.kernel = search->name,
                     .shared_bytes = attempt->shared_bytes,
                     .cooperative = search->flow.reads_workspace,
@@ -353,7 +381,7 @@ void auto_add_to_plan(const AutoSearch *search, const AutoAttempt *attempt, Plan
     for (uint32_t i = 0; i < search->f->nparams; i++) {
         PlanArg arg = {.is_texture = texture[i] != 0, .buffer = texture[i] - 1};
         if (!arg.is_texture && !auto_whole_tensor(search, i, of_copy, &arg))
-            arg = make_arg(search, attempt, plan, i, buffer, address, of_copy);
+            arg = make_arg(search, attempt, plan, i, buffer, of_copy);
         VEC_ADD(&plan->arena, &l.args, arg);
     }
     copy_variables(search, plan, first, buffer, &l, number);

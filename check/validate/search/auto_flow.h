@@ -39,6 +39,7 @@ typedef struct {
     bool alone;            /* of the parts of some address only this one can be the pointer */
     bool dense;            /* elements of less than LEAST_RECORD bytes are accessed, or others in a record */
     uint32_t spacing;      /* of what is accessed through it: largest common divisor; 0: one place only */
+    uint32_t far_bytes;    /* so far from its begin is something accessed that has no index */
     uint64_t path;         /* names it by its parameter, and the fields that lead to it */
     uint32_t uses;         /* AU_* */
     uint32_t stride_of;    /* AU_STRIDE: index + 1 of the slot that is the base */

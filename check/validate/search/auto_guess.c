@@ -306,6 +306,8 @@ void auto_guess(const AutoSearch *search, unsigned n, AutoAttempt *attempt) {
         for (uint32_t c = slot->content; c; c = search->flow.slots[c - 1].next)
             pointers |= auto_is_pointer(&search->flow.slots[c - 1]);
         attempt->bytes[i] = pointers ? POINTER_BYTES : FIRST_BYTES;
+        if (attempt->bytes[i] < slot->record_bytes)
+            attempt->bytes[i] = slot->record_bytes;
         if (slot->variable)
             attempt->bytes[i] = search->m->vars[slot->variable - 1].size_bytes;
     }

@@ -10,9 +10,10 @@
 
 enum {
     MOST_BEFORE_CONSTANTS = 48, /* slots: parameters and buffers come first */
-    MOST_RECORD = 1 << 12,      /* bytes */
+    MOST_RECORD = 1 << 21,      /* bytes */
     LEAST_RECORD = 8,
-    MOST_FIELDS = 24 /* of a record */
+    FAR_ELEMENTS = 64, /* no constant index is as large */
+    MOST_FIELDS = 24   /* of a record */
 };
 
 /* Of the records that a slot points to: the offset of the field that an address means. */
@@ -104,6 +105,8 @@ static void note_spacing(AutoSlot *slot, Val address, bool known, unsigned bytes
         slot->dense = true;
     else if (address.step)
         slot->spacing = auto_common_divisor(slot->spacing, address.step);
+    else if (address.beside > slot->far_bytes && address.beside < MOST_RECORD)
+        slot->far_bytes = (uint32_t)address.beside;
 }
 
 AutoSet auto_note_access(Flow *flow, Val address, unsigned bytes) {
@@ -208,7 +211,8 @@ bool auto_learn(Flow *flow) {
         known->alone |= slot->alone;
         if (!known->record && holds_records(flow->out, slot)) {
             known->record = more = true;
-            known->record_bytes = slot->spacing;
+            /* an array, and behind it fields: one record */
+            known->record_bytes = slot->far_bytes / FAR_ELEMENTS >= slot->spacing ? 0 : slot->spacing;
         }
     }
     return more;

@@ -51,6 +51,8 @@ enum { AUTO_MAX_PUTS = 24 };
 typedef struct { /* a value at a place of a slot's buffer, over what it holds */
     uint32_t slot, size_bytes;
     uint64_t offset_bytes, value;
+    uint32_t into; /* index + 1 of the slot into whose buffer it points, `value` bytes behind its begin; 0: a
+                      number */
 } AutoPut;
 
 typedef struct { /* one launch */
@@ -61,12 +63,14 @@ typedef struct { /* one launch */
     uint64_t margin[AUTO_MAX_SLOTS]; /* offset of the address in it */
     AutoSet null;                    /* the pointers that are 0 */
     uint8_t same[AUTO_MAX_SLOTS];    /* 1 + the slot whose buffer a parameter points to, too; 0: its own */
-    uint64_t budget;                 /* thread instructions */
-    uint64_t cost;                   /* those that it took */
-    bool whole_warps;                /* less than a warp traps: all its lanes must take part in something */
-    bool fitted;                     /* the kernel traps unless numbers are multiples: they stay such */
-    uint32_t index_bound;            /* contents of index buffers are below */
-    uint64_t bound[AUTO_MAX_SLOTS];  /* ... or of this slot, not 0 */
+    uint8_t
+        into[AUTO_MAX_SLOTS]; /* 1 + the slot whose buffer has the byte `value`, to which a number points */
+    uint64_t budget;          /* thread instructions */
+    uint64_t cost;            /* those that it took */
+    bool whole_warps;         /* less than a warp traps: all its lanes must take part in something */
+    bool fitted;              /* the kernel traps unless numbers are multiples: they stay such */
+    uint32_t index_bound;     /* contents of index buffers are below */
+    uint64_t bound[AUTO_MAX_SLOTS]; /* ... or of this slot, not 0 */
     AutoSet below; /* contents that may be less than 0, where the kernel asks for such a number */
     bool cleared;  /* memory that atomic operations add to is zero */
     bool whole;    /* floating-point data are -1, 0 and 1: some are equal */
@@ -202,9 +206,11 @@ void auto_add_tensors(const AutoSearch *search, const AutoAttempt *attempt, Plan
                       uint32_t *of_copy);
 /* Is the parameter a map, or a pointer to one? Then it is the argument. */
 bool auto_whole_tensor(const AutoSearch *search, uint32_t param, const uint32_t *of_copy, PlanArg *arg);
-/* The maps that lie in the parameter, a structure, among its bytes; address: of the plan's buffers. */
-void auto_put_tensors(const AutoSearch *search, uint32_t param, const Plan *plan, const uint32_t *of_copy,
-                      const uint64_t *address, uint8_t *bytes);
+/* The maps that lie in the parameter, a structure. */
+void auto_put_tensors(const AutoSearch *search, uint32_t param, Plan *plan, const uint32_t *of_copy,
+                      PlanArg *whole);
+/* What a structure holds at that place, unless something lies there. */
+void auto_add_part(Plan *plan, PlanArg *whole, uint64_t at_bytes, PlanArg arg);
 /* The number of a slot by which the kernel divides with what the host prepares; false: it is another one. */
 bool auto_prepared(const AutoSearch *search, const AutoAttempt *attempt, uint32_t slot, uint64_t *value);
 /* The type of elements that the kernel itself makes tensor maps of. */

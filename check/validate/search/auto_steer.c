@@ -62,6 +62,17 @@ static const AutoNode *steer_source(const Steer *steer, const AutoNode *node, un
 
 /* ---- what is changed ---- */
 
+/* The slot, + 1, whose buffer has the byte at that address, or ends there; 0: it is a number. */
+static uint32_t points_into(const Steer *steer, uint64_t value, uint64_t *offset) {
+    for (uint32_t i = 0; i < steer->search->flow.nslots; i++) {
+        *offset = value - steer->address[i];
+        if (steer->address[i] && *offset <= steer->attempt->bytes[i])
+            return i + 1;
+    }
+    *offset = value;
+    return 0;
+}
+
 static bool put_in_memory(Steer *steer, const AutoNode *node, uint64_t value) {
     unsigned bytes = ptx_type_bytes((PtxType)node->insn->type[0]);
     AutoAttempt *attempt = steer->attempt;
@@ -72,8 +83,12 @@ static bool put_in_memory(Steer *steer, const AutoNode *node, uint64_t value) {
         unsigned k = 0;
         while (k < attempt->nputs && (attempt->puts[k].slot != i || attempt->puts[k].offset_bytes != offset))
             k++;
-        AutoPut put = {i, bytes, offset, value & type_mask((PtxType)node->insn->type[0])};
-        if (k == AUTO_MAX_PUTS || (steer->keeps && k < attempt->nputs && attempt->puts[k].value != put.value))
+        AutoPut put = {i, bytes, offset, value & type_mask((PtxType)node->insn->type[0]), 0};
+        if (bytes == 8)
+            put.into = points_into(steer, put.value, &put.value);
+        const AutoPut *before = k < attempt->nputs ? &attempt->puts[k] : NULL;
+        if (k == AUTO_MAX_PUTS ||
+            (steer->keeps && before && (before->value != put.value || before->into != put.into)))
             return false;
         attempt->puts[k] = put;
         attempt->nputs += k == attempt->nputs;
@@ -112,6 +127,8 @@ static bool put_in_parameter(Steer *steer, const AutoNode *node, uint64_t value)
             return put_pointer(steer, i, value);
         if (slot->uses & AU_FLOAT)
             steer->attempt->number[i] = as_number(slot->float_type, value);
+        else if (slot->size_bytes == 8)
+            steer->attempt->into[i] = (uint8_t)points_into(steer, value, &steer->attempt->value[i]);
         else
             steer->attempt->value[i] = value;
         return true;

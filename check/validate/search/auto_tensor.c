@@ -265,19 +265,12 @@ bool auto_whole_tensor(const AutoSearch *search, uint32_t param, const uint32_t 
     return false;
 }
 
-void auto_put_tensors(const AutoSearch *search, uint32_t param, const Plan *plan, const uint32_t *of_copy,
-                      const uint64_t *address, uint8_t *bytes) {
-    uint64_t size = search->m->vars[search->f->params[param]].size_bytes;
+void auto_put_tensors(const AutoSearch *search, uint32_t param, Plan *plan, const uint32_t *of_copy,
+                      PlanArg *whole) {
     for (uint32_t i = 0; i < search->flow.ncopies; i++) {
         const AutoCopy *copy = &search->flow.copies[i];
-        if (copy->param != param || !of_copy[i] || size < SIM_TENSOR_BYTES ||
-            copy->offset_bytes > size - SIM_TENSOR_BYTES)
-            continue;
-        const PlanTensor *tensor = &plan->tensors.at[of_copy[i] - 1];
-        SimTensorMap map = tensor->map;
-        uint32_t words[TENSOR_WORDS];
-        map.address = address[tensor->buffer];
-        sim_tensor_encode(&map, words);
-        memcpy(bytes + copy->offset_bytes, words, sizeof words);
+        if (copy->param == param && of_copy[i])
+            auto_add_part(plan, whole, copy->offset_bytes,
+                          (PlanArg){.is_tensor = true, .buffer = of_copy[i] - 1});
     }
 }
