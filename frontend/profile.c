@@ -104,12 +104,40 @@ PtxBranch *ptx_profile_branch(const PtxProfile *profile, const PtxFunc *func, ui
     return inside ? find_branch(&profile->funcs[func - module->funcs], insn) : NULL;
 }
 
+void ptx_profile_record(Arena *a, PtxBranch *branch, uint32_t lane, uint32_t way) {
+    if (!branch->records)
+        branch->records = ARENA_ARRAY(a, PtxRecord, PTX_RECORDED_LANES);
+    PtxRecord *record = &branch->records[lane];
+    if (!(record->n & (record->n - 1))) { /* full: there is room for a power of two */
+        uint8_t *ways = ARENA_ARRAY(a, uint8_t, record->n ? 2 * record->n : 1);
+        memcpy(ways, record->ways ? record->ways : ways, record->n);
+        record->ways = ways;
+    }
+    record->ways[record->n++] = (uint8_t)way;
+}
+
 /* ---- files ---- */
 
 static const char *const way_counts[] = {"lanes", "together", "apart"};
 
 static uint64_t *way_count(PtxWay *way, unsigned which) {
     return which == 0 ? &way->lanes : which == 1 ? &way->together : &way->apart;
+}
+
+/* A text for each lane, a letter for each way: '0' for the first. */
+static void write_records(const PtxBranch *branch, cJSON *o) {
+    uint32_t n = PTX_RECORDED_LANES;
+    while (n && !branch->records[n - 1].n)
+        n--;
+    cJSON *recorded = json_add_list(o, "recorded");
+    for (uint32_t lane = 0; lane < n; lane++) {
+        const PtxRecord *record = &branch->records[lane];
+        char text[PTX_MOST_RECORDED + 1];
+        for (uint32_t k = 0; k < record->n; k++)
+            text[k] = (char)('0' + record->ways[k]);
+        text[record->n] = 0;
+        json_append(recorded, json_text(text));
+    }
 }
 
 static void write_branch(const PtxProfile *profile, const PtxFunc *func, PtxBranch *branch, cJSON *list) {
@@ -130,6 +158,8 @@ static void write_branch(const PtxProfile *profile, const PtxFunc *func, PtxBran
         for (unsigned which = 0; which < 3; which++)
             json_add_number(way, way_counts[which], (double)*way_count(&branch->ways[k], which));
     }
+    if (branch->records)
+        write_records(branch, o);
 }
 
 char *ptx_profile_write(const PtxProfile *profile) {
@@ -167,8 +197,37 @@ static bool count_of(const cJSON *object, const char *key, uint64_t *out) {
     return true;
 }
 
-/* One branch of the file; `add`: its counts too, which were found right before. NULL, or what is wrong. */
-static const char *read_branch(const PtxFuncProfile *func, const cJSON *o, bool add) {
+/* Which ways lanes went; `into`: where they are kept, if they are. NULL, or what is wrong. */
+static const char *read_records(const PtxBranch *branch, const cJSON *recorded, PtxBranch *into, Arena *a) {
+    const cJSON *entry;
+    uint32_t lane = 0;
+    if (recorded && (!cJSON_IsArray(recorded) || cJSON_GetArraySize(recorded) > PTX_RECORDED_LANES))
+        return "\"recorded\" is no list of 256 texts at most";
+    cJSON_ArrayForEach(entry, recorded) {
+        const char *text = cJSON_GetStringValue(entry);
+        if (!text || strlen(text) > PTX_MOST_RECORDED)
+            return "\"recorded\" holds what is no text of 1024 ways at most";
+        for (const char *at = text; *at; at++) {
+            if (*at < '0' || (uint32_t)(*at - '0') >= branch->nways || *at - '0' >= PTX_RECORDED_WAYS)
+                return "a lane went a way that its branch has not";
+            if (into)
+                ptx_profile_record(a, into, lane, (uint32_t)(*at - '0'));
+        }
+        lane++;
+    }
+    return NULL;
+}
+
+static bool is_recorded(const PtxFuncProfile *func) {
+    bool recorded = false;
+    for (uint32_t k = 0; k < func->nbranches; k++)
+        recorded |= func->branches[k].records != NULL;
+    return recorded;
+}
+
+/* One branch of the file; `add`: its counts too, which were found right before; `records`: where its records
+ * are kept, or NULL. NULL, or what is wrong. */
+static const char *read_branch(const PtxFuncProfile *func, const cJSON *o, bool add, Arena *records) {
     uint64_t statement, warps, divergent, sum, counts[3];
     const cJSON *ways = cJSON_GetObjectItemCaseSensitive(o, "ways"), *way;
     if (!count_of(o, "statement", &statement) || !count_of(o, "warps", &warps) ||
@@ -199,7 +258,8 @@ static const char *read_branch(const PtxFuncProfile *func, const cJSON *o, bool 
         branch->warps += warps;
         branch->divergent += divergent;
     }
-    return NULL;
+    return read_records(branch, cJSON_GetObjectItemCaseSensitive(o, "recorded"), records ? branch : NULL,
+                        records);
 }
 
 /* The function that an entry is of; NULL: it is left out, reported while `warn`. */
@@ -244,8 +304,9 @@ static const char *read_functions(PtxProfile *profile, const cJSON *root, const 
         const PtxFuncProfile *func = function_of(profile, entry, file, add ? diags : NULL);
         if (!func)
             continue;
+        Arena *records = add && !is_recorded(func) ? &profile->arena : NULL; /* lanes of one file */
         cJSON_ArrayForEach(o, branches) {
-            const char *wrong = read_branch(func, o, add);
+            const char *wrong = read_branch(func, o, add, records);
             if (wrong)
                 return wrong;
         }

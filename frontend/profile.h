@@ -10,6 +10,9 @@
 #include "frontend/ast.h"
 
 #define PTX_WAY_ENDS UINT32_MAX /* `@p ret`, `@p exit`: the function's end */
+/* Lanes of eight warps, as far from each other as the launch has them, of which is known which ways they went
+ * one after the other, and of how many branches of a function at most. */
+enum { PTX_RECORDED_LANES = 256, PTX_MOST_RECORDED = 1024, PTX_RECORDED_WAYS = 64 };
 
 typedef struct {
     uint32_t to;       /* statement, PTX_WAY_ENDS, or the number of statements: behind the last */
@@ -18,6 +21,11 @@ typedef struct {
     uint64_t apart;    /* lanes that took it in divergent warp executions */
 } PtxWay;
 
+typedef struct { /* the ways of one branch that one lane went */
+    uint8_t *ways;
+    uint32_t n;
+} PtxRecord;
+
 typedef struct PtxBranch {
     uint32_t insn;  /* statement: guarded bra, ret or exit, or brx.idx */
     uint32_t nways; /* bra: its target, the next statement; ret, exit: the end, the next statement; brx.idx:
@@ -25,6 +33,7 @@ typedef struct PtxBranch {
     PtxWay *ways;
     uint64_t warps, divergent; /* warp executions, and those with lanes on several ways; warps is divergent
                                   and the sum of `together` */
+    PtxRecord *records;        /* [PTX_RECORDED_LANES], or NULL: none, or more than PTX_RECORDED_WAYS ways */
 } PtxBranch;
 
 typedef struct {
@@ -45,6 +54,8 @@ PtxProfile *ptx_profile_new(const PtxModule *module);
 void ptx_profile_free(PtxProfile *profile); /* NULL is nothing */
 /* NULL: the statement is no branch, or the function is not of the module. */
 PtxBranch *ptx_profile_branch(const PtxProfile *profile, const PtxFunc *func, uint32_t insn);
+/* One way more that the lane went at the branch, which has records then. */
+void ptx_profile_record(Arena *a, PtxBranch *branch, uint32_t lane, uint32_t way);
 /* The counts of all branches that were executed as JSON (docs/profiles.md), for mem_free. */
 char *ptx_profile_write(const PtxProfile *profile);
 /* Adds the counts of a file `name`, `text` with a NUL at its end. False, and nothing added: it is no profile,

@@ -27,6 +27,26 @@ const PtxBranch *lower_branch_odds(const Function *f, BlockId block) {
                                                   : lower_branch_counts(f, block);
 }
 
+/* What a branch decides in place of two, lane by lane: way `inner` of `head` leads to `side`, whose way `out`
+ * is its first, all other ways its second. NULL: it is not recorded. */
+static PtxRecord *joined_records(Function *f, const PtxBranch *head, unsigned inner, const PtxBranch *side,
+                                 unsigned out) {
+    if (!head->records || (side && !side->records))
+        return NULL;
+    PtxBranch joined = {.nways = 2};
+    for (uint32_t lane = 0; lane < PTX_RECORDED_LANES; lane++) {
+        const PtxRecord *first = &head->records[lane], *then = side ? &side->records[lane] : NULL;
+        for (uint32_t k = 0, m = 0; k < first->n; k++) {
+            bool in = first->ways[k] == inner;
+            if (in && then && m >= then->n)
+                break;
+            ptx_profile_record(f->arena, &joined, lane, in && (!then || then->ways[m] == out) ? 0 : 1);
+            m += in;
+        }
+    }
+    return joined.records;
+}
+
 static PtxBranch *two_ways(Function *f, PtxWay first, PtxWay second, uint64_t warps) {
     PtxBranch *counts = ARENA_NEW(f->arena, PtxBranch);
     PtxWay *ways = ARENA_ARRAY(f->arena, PtxWay, 2);
@@ -38,7 +58,11 @@ static PtxBranch *two_ways(Function *f, PtxWay first, PtxWay second, uint64_t wa
 }
 
 const PtxBranch *lower_moved_odds(Function *f, const PtxBranch *head, unsigned inner) {
-    return head ? two_ways(f, head->ways[inner], head->ways[1 - inner], head->warps) : NULL;
+    if (!head)
+        return NULL;
+    PtxBranch *moved = two_ways(f, head->ways[inner], head->ways[1 - inner], head->warps);
+    moved->records = joined_records(f, head, inner, NULL, 0);
+    return moved;
 }
 
 /* Lanes of a way that went so many times all together, if groups had the mean size. */
@@ -49,8 +73,11 @@ static uint64_t lanes_apart(PtxWay way, double group) {
 
 const PtxBranch *lower_joined_odds(Function *f, const PtxBranch *head, unsigned inner, const PtxBranch *side,
                                    unsigned out) {
-    if (head && !head->ways[inner].lanes)
-        return two_ways(f, (PtxWay){0}, head->ways[1 - inner], head->warps);
+    if (head && !head->ways[inner].lanes) {
+        PtxBranch *around = two_ways(f, (PtxWay){0}, head->ways[1 - inner], head->warps);
+        around->records = joined_records(f, head, inner, NULL, 0);
+        return around;
+    }
     if (!head || !side)
         return NULL;
     const PtxWay *in = &head->ways[inner], *around = &head->ways[1 - inner], *on = &side->ways[out],
@@ -64,7 +91,9 @@ const PtxBranch *lower_joined_odds(Function *f, const PtxBranch *head, unsigned 
         second.together = head->warps - first.together;
     first.apart = lanes_apart(first, lanes / (double)head->warps);
     second.apart = lanes_apart(second, lanes / (double)head->warps);
-    return two_ways(f, first, second, head->warps);
+    PtxBranch *joined = two_ways(f, first, second, head->warps);
+    joined->records = joined_records(f, head, inner, side, out);
+    return joined;
 }
 
 void lower_rewritten(Function *f, InstId branch, const PtxBranch *odds) {

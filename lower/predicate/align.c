@@ -13,6 +13,7 @@ enum { ALU_SCORE = 8, MEMORY_SCORE = 10, SELECT_SCORE = 8, MOST_INSTS = 192 /* o
 static const float BRANCH_COST = 3.5f;           /* BRA, BSSY, BSYNC once or twice */
 static const float RISK = 3, RISK_SHARE = 0.25f; /* what may be lost where all lanes take the shorter side */
 static const float P_DIVERGE = 0.5f, P_SIDE = 0.5f;
+static const float LEAST_GAIN = 1; /* less is lost again where branches inside are others for predication */
 
 unsigned pred_meld_edge(const Function *f, BlockId block, BlockId from) {
     const Block *b = &f->blocks.at[block.i];
@@ -458,6 +459,6 @@ bool pred_meld_worth(Meld *meld, MeldReport *report) {
     report->selects = cost.selects;
     report->branch_issues = before;
     report->melded_issues = cost.issues;
-    return cost.melded > 0 && cost.issues + 0.5f <= before &&
+    return cost.melded > 0 && cost.issues + LEAST_GAIN <= before &&
            (counts || guards || cost.issues <= cheapest * (1 + RISK_SHARE) + RISK);
 }

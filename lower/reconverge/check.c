@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SEVERAL UINT32_MAX /* joins: a lane may come to EXIT from here, and to nothing that asks which */
+
 typedef struct {
     uint32_t join[NUM_B]; /* block of the BSYNC at which a pending lane leaves the register, 0 not pending */
     bool apart;           /* some valid lanes of the warp may be elsewhere */
@@ -119,16 +121,20 @@ static void do_bssy(Check *check, Pending *pending, const Inst *i, uint32_t bloc
         pending->torn &= (uint16_t) ~(1u << reg);
 }
 
-static void loosen(Check *check, uint32_t join) {
+static void loosen(Check *check, const Inst *i, unsigned reg, uint32_t join) {
+    if (join == SEVERAL) {
+        break_rule(check, i, "R-08", "B%u may be pending for two joins", reg);
+        return;
+    }
     check->loosened |= !check->loose[join];
     check->loose[join] = true;
 }
 
 /* Lanes that are pending here may be found elsewhere than at a BSYNC or on their way to one. */
-static void loosen_all(Check *check, const Pending *pending) {
+static void loosen_all(Check *check, const Inst *i, const Pending *pending) {
     for (unsigned k = 0; k < NUM_B; k++)
         if (pending->join[k])
-            loosen(check, pending->join[k]);
+            loosen(check, i, k, pending->join[k]);
 }
 
 static void do_bsync(Check *check, Pending *pending, const Inst *i, uint32_t block) {
@@ -180,7 +186,7 @@ static bool is_all(Operand mask) { return mask.kind == OPK_IMM && mask.value == 
 
 static void do_collective(Check *check, Pending *s, const Inst *i, InstId id, Before *before) {
     unsigned reg;
-    loosen_all(check, s);
+    loosen_all(check, i, s);
     if (i->op == OT_WARPSYNC) {
         Operand m = *ir_src(check->f, i, WARPSYNC_rb);
         s->apart = !is_all(m);
@@ -231,12 +237,13 @@ static void check_inst(Check *check, Pending *pending, InstId id, uint32_t block
         *before = (Before){0};
         break;
     case ISA_FLOW_BREAK:
-        loosen(check, pending->join[reg_of(check, i)]);
+        if (pending->join[reg_of(check, i)])
+            loosen(check, i, reg_of(check, i), pending->join[reg_of(check, i)]);
         pending->join[reg_of(check, i)] = 0;
         break;
     case ISA_FLOW_YIELD:
     case ISA_FLOW_NANOSLEEP:
-        loosen_all(check, pending);
+        loosen_all(check, i, pending);
         pending->apart = true;
         *before = (Before){.yielded = true};
         break;
@@ -244,7 +251,7 @@ static void check_inst(Check *check, Pending *pending, InstId id, uint32_t block
     case ISA_FLOW_BAR: do_collective(check, pending, i, id, before); break;
     case ISA_FLOW_CALL:
         do_call(check, pending, i);
-        loosen_all(check, pending);
+        loosen_all(check, i, pending);
         pending->apart = true;
         *before = (Before){0};
         break;
@@ -272,7 +279,7 @@ static void check_inst(Check *check, Pending *pending, InstId id, uint32_t block
         else if (i->op == OT_VOTE && op_is_always(*ir_src(check->f, i, VOTE_pp)))
             before->active = *ir_dst(check->f, i, VOTE_rd);
         if (!ir_is_pseudo(i->op) && reconv_changes_active(i)) {
-            loosen_all(check, pending);
+            loosen_all(check, i, pending);
             pending->apart = true;
         }
         break;
@@ -285,7 +292,8 @@ static void check_block(Check *check, uint32_t n, Pending *pending) {
     FOR_INST_IDS(check->f, (BlockId){n}, id)
         check_inst(check, pending, id, n, &before);
     for (unsigned k = 0; check->report && k < NUM_B; k++) /* behind a BREAK in front of the loop */
-        if (pending->join[k] && !check->ends[n] && !can_reach(check, n, pending->join[k]))
+        if (pending->join[k] && !check->ends[n] &&
+            (pending->join[k] == SEVERAL || !can_reach(check, n, pending->join[k])))
             break_rule(check, first_inst(check->f, n), "R-03", "an endless loop keeps lanes pending in B%u",
                        k);
     const Block *b = ir_block(check->f, (BlockId){n});
@@ -301,10 +309,11 @@ static bool merge_pending(Check *check, const Pending *pending, uint32_t v) {
     to->torn |= pending->torn;
     for (unsigned k = 0; k < NUM_B; k++) {
         uint32_t *at = &to->join[k];
-        if (pending->join[k] && *at && *at != pending->join[k])
-            break_rule(check, first_inst(check->f, v), "R-08", "B%u may be pending for two joins", k);
-        if (pending->join[k] && !*at)
-            *at = pending->join[k], changed = true;
+        uint32_t both = !*at                                           ? pending->join[k]
+                        : !pending->join[k] || *at == pending->join[k] ? *at
+                                                                       : SEVERAL;
+        changed |= both != *at;
+        *at = both;
     }
     return changed;
 }

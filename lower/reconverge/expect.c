@@ -175,11 +175,14 @@ static uint64_t number_of_lane(const Expect *expect, unsigned warp, uint32_t lan
     return (lane / LANES * expect->nwarps + warp) * LANES + lane % LANES;
 }
 
-static uint32_t draw_slot(const Expect *expect, uint32_t b, unsigned warp, uint32_t lane,
-                          const uint32_t *visits, const Exits *exits) {
+static uint32_t draw_slot(Expect *expect, uint32_t b, unsigned warp, uint32_t lane, const uint32_t *visits,
+                          const Exits *exits) {
     uint32_t visit = visits[b] - 1;
     const PtxBranch *counts = expect->counts[b];
     const double *p = &expect->likely[warp & 1][expect->reconv->g.succ_at[b]];
+    uint32_t recorded = reconv_recorded_slot(expect, b, warp, lane);
+    if (recorded != NO_NODE)
+        return recorded;
     uint32_t decided = expect->divergent[b] ? reconv_compared_slot(expect->compared, expect->reconv, b,
                                                                    number_of_lane(expect, warp, lane), visits,
                                                                    !counts && !may_end_loop(expect, b))
@@ -206,19 +209,21 @@ static uint32_t draw_slot(const Expect *expect, uint32_t b, unsigned warp, uint3
 static Way draw_way(Expect *expect, Arena *a, unsigned warp, uint32_t lane, uint32_t *visits,
                     const Exits *exits) {
     Reconv *reconv = expect->reconv;
-    uint32_t b = reconv->f->entry.i, n = 0, decisions = 0, longest = LONGEST_WAY + reconv->g.n;
+    uint32_t b = reconv->f->entry.i, n = 0, decisions = 0, longest = expect->longest_way + reconv->g.n;
     uint32_t *edges = expect->drawn;
     const uint32_t *succ_at = reconv->g.succ_at, *succ = reconv->g.succ, *innermost = expect->loops.innermost;
     const bool *ends_way = expect->ends_way;
     const uint32_t *decides = reconv_compared_blocks(expect->compared);
     memset(visits, 0, reconv->g.n * sizeof *visits);
     memset(expect->entered, 0, reconv->g.n * sizeof *expect->entered);
+    if (expect->nrecorded)
+        memset(expect->replayed, 0, reconv->g.n * sizeof *expect->replayed);
     reconv_compared_start(expect->compared);
     while (!ends_way[b] && n < longest) {
         uint32_t slot = 0, slots = succ_at[b + 1] - succ_at[b];
         visits[b]++;
         if (slots > 1)
-            slot = n < LONGEST_WAY ? draw_slot(expect, b, warp, lane, visits, exits) : expect->out[b];
+            slot = n < expect->longest_way ? draw_slot(expect, b, warp, lane, visits, exits) : expect->out[b];
         uint32_t edge = succ_at[b] + slot;
         n++;
         if (slots > 1)
@@ -236,6 +241,7 @@ static Way draw_way(Expect *expect, Arena *a, unsigned warp, uint32_t lane, uint
         b = to;
     }
     edges[decisions] = succ_at[reconv->g.n]; /* where there is no way out */
+    expect->longest_drawn = n > expect->longest_drawn ? n : expect->longest_drawn;
     return (Way){arena_copy(a, edges, (decisions + 1) * sizeof *edges)};
 }
 
@@ -602,8 +608,10 @@ static uint64_t lanes_along(const Expect *expect, uint32_t b, const uint32_t *ed
  * how they part round by round. */
 static const PtxBranch *counts_of(const Expect *expect, uint32_t b) {
     const Function *f = expect->reconv->f;
-    const PtxBranch *counts =
-        may_end_loop(expect, b) ? lower_branch_odds(f, (BlockId){b}) : lower_branch_counts(f, (BlockId){b});
+    const PtxBranch *odds = lower_branch_odds(f, (BlockId){b}),
+                    *counts = may_end_loop(expect, b) || (odds && odds->records)
+                                  ? odds
+                                  : lower_branch_counts(f, (BlockId){b});
     return counts && counts->warps && counts->nways == slots_of(&expect->reconv->g, b) ? counts : NULL;
 }
 
@@ -623,8 +631,12 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
     for (uint32_t k = 0; k < reconv->order.count; k++)
         if (reconv->order.order[k])
             expect->counts[reconv->order.order[k]] = counts_of(expect, reconv->order.order[k]);
-    expect->nwarps = is_measured(expect) ? MEASURED_WARPS : WARPS;
-    expect->compared = reconv_find_compared(reconv, divergent, expect->nwarps == MEASURED_WARPS);
+    bool measured = is_measured(expect);
+    if (measured)
+        reconv_find_records(expect, a);
+    expect->nwarps = measured ? MEASURED_WARPS : WARPS;
+    expect->longest_way = measured ? LONGEST_MEASURED_WAY : LONGEST_WAY;
+    expect->compared = reconv_find_compared(reconv, divergent, measured);
     expect->copies = reconv_expected_copies(reconv, dom);
     weigh_blocks(expect);
     expect->b_weight = weight_of_joins(expect);
@@ -644,7 +656,7 @@ Expect *reconv_expect(Reconv *reconv, const DomTree *dom, const bool *divergent)
     }
     find_positions(expect, a);
     uint32_t *visits = ARENA_ARRAY(a, uint32_t, n);
-    expect->drawn = ARENA_ARRAY(a, uint32_t, LONGEST_WAY + n + 1);
+    expect->drawn = ARENA_ARRAY(a, uint32_t, expect->longest_way + n + 1);
     expect->entered = ARENA_ARRAY(a, uint32_t, n);
     expect->until_rare = ARENA_ARRAY(a, uint32_t, n);
     Exits *exits = ARENA_ARRAY(a, Exits, expect->loops.n + 1);
@@ -676,6 +688,10 @@ uint64_t reconv_expect_spare(const Expect *expect, const uint32_t *issued, uint3
 double reconv_expected_instructions(int64_t units) { return (double)units / (WARPS * INST_WEIGHT); }
 
 unsigned reconv_expect_times(const Expect *expect) { return expect->nwarps / WARPS; }
+
+unsigned reconv_expect_length(const Expect *expect) {
+    return expect->nwarps > WARPS ? expect->nwarps / WARPS * (1 + expect->longest_drawn / LONGEST_WAY) : 1;
+}
 
 uint64_t reconv_expect_steps(const Expect *expect) { return expect->steps; }
 

@@ -10,7 +10,9 @@ enum {
     WARPS = 2,          /* the odd ones with lopsided branches */
     MEASURED_WARPS = 8, /* with a profile: what one of eight warps does is not to be missed by chance */
     LONGEST_WAY = 320,  /* blocks; then the shortest way out */
-    CALL_COST = 24,     /* instructions of a callee */
+    LONGEST_MEASURED_WAY =
+        2048,       /* with a profile: how far lanes drift apart round after round is to be seen */
+    CALL_COST = 24, /* instructions of a callee */
     INST_WEIGHT = 32,
     LEAST_B_WEIGHT = 5,
     MOST_B_WEIGHT = 16,
@@ -76,6 +78,9 @@ struct Expect {
     LoopForest loops; /* those that had one header are one */
     const bool *divergent;
     const PtxBranch **counts; /* [block] of a profile, or NULL */
+    uint32_t *counted_at;     /* [block] the first one with the same counts */
+    uint32_t *replayed;       /* [block] ways of its counts' record that the lane has gone */
+    uint32_t nrecorded;       /* warps; 0: there are no records */
     Compared *compared;
     uint32_t *entered; /* [header] visits before the lane whose way is drawn came into the loop last */
     uint32_t
@@ -97,11 +102,12 @@ struct Expect {
     double *ends;        /* [edge] ways on to where all ways of its branch meet */
     uint32_t *drawn;     /* edges of the way that is drawn */
     unsigned nwarps;
-    Way way[MEASURED_WARPS][LANES]; /* of nwarps */
-    bool *comes;                    /* [position] lanes, on their ways */
-    uint8_t *most_lanes;            /* [block] of one warp that come there; NULL: not counted yet */
-    uint64_t steps;                 /* with those of runs that are remembered */
-    uint64_t ran;                   /* without */
+    uint32_t longest_way, longest_drawn; /* blocks: may be drawn; were drawn for a lane */
+    Way way[MEASURED_WARPS][LANES];      /* of nwarps */
+    bool *comes;                         /* [position] lanes, on their ways */
+    uint8_t *most_lanes;                 /* [block] of one warp that come there; NULL: not counted yet */
+    uint64_t steps;                      /* with those of runs that are remembered */
+    uint64_t ran;                        /* without */
     /* parts (expect_parts.c), and what ran in them */
     uint32_t nparts, *part_block;
     uint32_t *part_at;                /* [position] 1 + the part that begins there, or 0 */
@@ -139,6 +145,10 @@ static inline uint32_t round_of(const Expect *expect, uint32_t b, const uint32_t
 /* The way that the lane takes at the end of a block whose ways a profile counted. */
 uint32_t reconv_measured_slot(const Expect *expect, uint32_t b, unsigned warp, uint32_t lane,
                               const uint32_t *visits, const Exits *exits);
+/* The way that the recorded lane went there next; NO_NODE: not known. */
+uint32_t reconv_recorded_slot(Expect *expect, uint32_t b, unsigned warp, uint32_t lane);
+/* Which branches have one record, and how many warps were recorded. */
+void reconv_find_records(Expect *expect, Arena *a);
 /* The function's parts and where its lanes are there; their ways are slots already. */
 void reconv_expect_parts(Expect *expect);
 #endif

@@ -426,7 +426,7 @@ static bool run_part(Expect *expect, unsigned number, uint32_t part, const uint6
     for (unsigned m = 0; m < expect->njoins && expect->assigns; m++)
         expect->members[m].n = 0;
     /* more than all ways together: nothing waits for ever with an order (join.c) */
-    uint64_t most = steps + 4 * LANES * (uint64_t)(LONGEST_WAY + graph->n);
+    uint64_t most = steps + 4 * LANES * (uint64_t)(expect->longest_way + graph->n);
     run_places(&warp, part > 0, most, limit);
     *issues += warp.issues;
     expect->ran += expect->steps - steps;

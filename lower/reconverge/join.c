@@ -397,12 +397,25 @@ static uint32_t worst_before(Numbering *numbering, uint32_t k) {
     return worst;
 }
 
+/* Lanes there exit next, and wait for nobody before: who waits for them by the register of another join waits
+ * no longer than that. */
+static bool just_exits(const Reconv *reconv, uint32_t block) {
+    if (!straight_to_exit(reconv, block))
+        return false;
+    for (; block; block = reconv->f->blocks.at[block].succs.n ? reconv->f->blocks.at[block].succs.at[0].i : 0)
+        FOR_INSTS(reconv->f, (BlockId){block}, i)
+            if (i->op != OT_EXIT &&
+                (i->flags & (IF_SYNC | IF_CONVERGENT | IF_OBSERVING) || reconv_changes_active(i)))
+                return false;
+    return true;
+}
+
 static void give_register(Reconv *reconv, Join *join, unsigned lowest) {
     uint32_t taken = (1u << lowest) - 1;
     for (unsigned k = 0; k < join->in.n; k++)
-        taken |= reconv->used_in[join->in.at[k]];
+        taken |= just_exits(reconv, join->in.at[k]) ? 0 : reconv->used_in[join->in.at[k]];
     for (unsigned k = 0; k < join->out.n; k++)
-        taken |= reconv->used_out[join->out.at[k]];
+        taken |= just_exits(reconv, join->out.at[k]) ? 0 : reconv->used_out[join->out.at[k]];
     unsigned reg = (unsigned)__builtin_ctz(~taken);
     bool fits = reg < reconv->num_b;
     join->reg = (uint8_t)(fits ? reg : NUM_B);

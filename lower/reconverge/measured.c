@@ -3,6 +3,34 @@
 #include "lower/reconverge/expect.h"
 #include <math.h>
 
+void reconv_find_records(Expect *expect, Arena *a) {
+    const GraphOrder *order = &expect->reconv->order;
+    expect->counted_at = ARENA_ARRAY(a, uint32_t, expect->reconv->g.n);
+    expect->replayed = ARENA_ARRAY(a, uint32_t, expect->reconv->g.n);
+    for (uint32_t k = 0; k < order->count; k++) {
+        uint32_t b = order->order[k], m = 0;
+        const PtxBranch *counts = expect->counts[b];
+        if (!counts || !counts->records)
+            continue;
+        while (expect->counts[order->order[m]] != counts) /* a block copied has the same */
+            m++;
+        expect->counted_at[b] = order->order[m];
+        for (uint32_t lane = expect->nrecorded * LANES; lane < PTX_RECORDED_LANES; lane++)
+            if (counts->records[lane].n)
+                expect->nrecorded = lane / LANES + 1;
+    }
+}
+
+/* Lanes beyond those of the warps are drawn. So is what a lane does that goes on behind its record's end. */
+uint32_t reconv_recorded_slot(Expect *expect, uint32_t b, unsigned warp, uint32_t lane) {
+    const PtxBranch *counts = expect->counts[b];
+    if (!expect->nrecorded || !counts || !counts->records || lane >= LANES)
+        return NO_NODE;
+    const PtxRecord *record = &counts->records[warp % expect->nrecorded * LANES + lane];
+    uint32_t *next = &expect->replayed[expect->counted_at[b]];
+    return *next < record->n ? record->ways[(*next)++] : NO_NODE;
+}
+
 /* The rounds of all loops around b that the lane is in, as one number: lanes that come to b in the same ones
  * may be together there, however often each has been there before. */
 static uint64_t rounds_around(const Expect *expect, uint32_t b, const uint32_t *visits) {

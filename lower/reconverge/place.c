@@ -505,7 +505,7 @@ static bool try_changing(Search *search, uint32_t c) {
 static void improve(Search *search, const uint32_t *turn, uint64_t most_steps) {
     Places *places = search->places;
     uint64_t gained_at = reconv_expect_steps(search->e), cost = search->cost,
-             most_vain = (uint64_t)MOST_VAIN * reconv_expect_times(search->e);
+             most_vain = (uint64_t)MOST_VAIN * reconv_expect_length(search->e);
     const uint32_t *sorted = reconv_by_spare(search, turn);
     bool better = true;
     for (unsigned round = 0; better && round < MOST_ROUNDS; round++) {
@@ -565,7 +565,7 @@ static uint32_t loop_of_rounds(const Places *places, const Join *join) {
 static void gather_instead(Search *search) {
     Places *places = search->places;
     uint64_t most_steps =
-        reconv_expect_steps(search->e) + (uint64_t)MOST_STEPS / 8 * reconv_expect_times(search->e);
+        reconv_expect_steps(search->e) + (uint64_t)MOST_STEPS / 8 * reconv_expect_length(search->e);
     if (!isa_target_info(places->reconv->f->module->target)->bssy_assigns)
         return;
     for (uint32_t k = 0, n = places->all.n; k < n && reconv_expect_steps(search->e) < most_steps; k++) {
@@ -643,7 +643,7 @@ static void improve_both(Search *search, const uint32_t *turn, const Saved *bett
 static void find_set(Search *search, const uint32_t *turn) {
     Places *places = search->places;
     uint64_t most_steps =
-        reconv_expect_steps(search->e) + (uint64_t)MOST_STEPS * reconv_expect_times(search->e);
+        reconv_expect_steps(search->e) + (uint64_t)MOST_STEPS * reconv_expect_length(search->e);
     clear_set(places);
     add_fitting(places, turn, OF_BODIES);
     add_fitting(places, NULL, OF_FUNCTION);

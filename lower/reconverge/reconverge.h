@@ -178,8 +178,10 @@ unsigned reconv_expect_lanes(Expect *expect, const Join *join);
 bool reconv_expect_alike(const Expect *expect, const Join *one, const Join *other);
 /* Such units as warp instructions, of one warp. */
 double reconv_expected_instructions(int64_t units);
-/* So many times as many warps as without a profile: times the cost, and the steps. */
+/* So many times as many warps as without a profile: times the cost. */
 unsigned reconv_expect_times(const Expect *expect);
+/* And so many times the steps, as ways are longer, too. */
+unsigned reconv_expect_length(const Expect *expect);
 uint64_t
 reconv_expect_steps(const Expect *expect);        /* of all calls so far: groups of lanes that ran a block */
 uint64_t reconv_expect_ran(const Expect *expect); /* of them those that were not remembered */

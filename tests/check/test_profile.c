@@ -72,7 +72,7 @@ static void run_once(World *world) {
     PlanLaunch launch = {.kernel = "k", .grid = {BLOCKS, 1, 1}, .block = {THREADS, 1, 1}, .repeat = 1};
     VEC_ADD(&plan.arena, &plan.launches, launch);
     SimMemory *mem = plan_memory(&plan, &d);
-    profile_counter_launch(counter, launch.block);
+    profile_counter_launch(counter, launch.grid, launch.block);
     assert_true(diff_run_ptx(&plan, plan.launches.at, world->ptx, mem,
                              &(PtxRunOptions){.on_event = profile_count, .user = counter}, &result, &d));
     assert_int_equal(result.trap.kind, TRAP_NONE);
@@ -156,6 +156,36 @@ static const PtxFunc *func_named(const World *world, const char *name) {
     return NULL;
 }
 
+/* Warps 0, 8, 16 ... of 60 were recorded, in the first run. */
+static unsigned went_of(unsigned which, unsigned t, uint8_t *went) {
+    unsigned n = 0;
+    for (unsigned i = 0; i <= t % 3; i++) {
+        for (unsigned j = 0; j <= (t + i) % 4; j++)
+            if (which == ODD)
+                went[n++] = (j & 1) != 0;
+            else if (which == INNER)
+                went[n++] = j + 1 > (t + i) % 4;
+            else if (which == RETURN && (j & 1))
+                went[n++] = j > 1 ? 0 : 1;
+        if (which == OUTER)
+            went[n++] = i + 1 > t % 3;
+    }
+    if (which == SWITCH)
+        went[n++] = (uint8_t[]){0, 1, 0, 2, 3}[t % 5];
+    return n;
+}
+
+static void compare_records(unsigned which, const PtxRecord *records) {
+    for (unsigned lane = 0; lane < PTX_RECORDED_LANES; lane++) {
+        unsigned t = lane / 32 * 8 % 3 * 32 + lane % 32;
+        uint8_t went[16];
+        unsigned n = t < THREADS ? went_of(which, t, went) : 0;
+        assert_int_equal(records[lane].n, n);
+        if (n)
+            assert_memory_equal(records[lane].ways, went, n);
+    }
+}
+
 static void compare(const World *world, unsigned times) {
     Expected expected[NBRANCHES] = {0};
     for (unsigned b = 0; b < NBRANCHES; b++)
@@ -178,6 +208,8 @@ static void compare(const World *world, unsigned times) {
                 assert_int_equal(found->ways[w].together, right->ways[w].together * times);
                 assert_int_equal(found->ways[w].apart, right->ways[w].apart * times);
             }
+            assert_non_null(found->records);
+            compare_records(n - 1, found->records);
         }
     }
     assert_int_equal(n, NBRANCHES);
@@ -283,7 +315,11 @@ static void test_wrong_files(void **state) {
                                              {"\"lanes\":\t", "\"lanes\":\t1e300,\"x\":"},
                                              {"\"together\":\t", "\"together\":\t\"a\",\"x\":"},
                                              {"\"apart\":\t", "\"apart\":\t9e15,\"x\":"},
-                                             {"\"ways\":\t[{", "\"ways\":\t[{},{"}};
+                                             {"\"ways\":\t[{", "\"ways\":\t[{},{"},
+                                             {"\"recorded\":\t[", "\"recorded\":\t7,\"x\":["},
+                                             {"\"recorded\":\t[", "\"recorded\":\t[7,"},
+                                             {"\"recorded\":\t[\"", "\"recorded\":\t[\"2"},
+                                             {"\"recorded\":\t[\"", "\"recorded\":\t[\"/"}};
     for (size_t n = 0; n < sizeof changes / sizeof *changes; n++) {
         char *wrong = replaced(file, changes[n][0], changes[n][1]);
         d = diags(&w);

@@ -31,11 +31,11 @@ for kernel, row in json.loads(out.stdout).items():
         good = False
     gain = row["auto+profile"]["warp"] / chosen
     measured *= gain
-    if row["auto+all+profile"]["warp"] > 1.02 * row["auto+profile"]["warp"]:
+    if row["auto+all+profile"]["warp"] > 1.005 * row["auto+profile"]["warp"]:
         print(f"{kernel}: {row['auto+all+profile']['warp']} warp instructions with all that is done beyond joins where its branches were counted, "
               f"{row['auto+profile']['warp']} without")
         good = False
-    if gain > 1.3:
+    if gain > 1.08: # two_loops_one_head 1.14 where counts alone were known
         print(f"{kernel}: {row['auto+profile']['warp']} warp instructions where its branches were counted, {chosen} where not")
         good = False
 if measured >= 1:

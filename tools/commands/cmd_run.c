@@ -217,7 +217,7 @@ static bool ptx_launch(Run *run, const PlanLaunch *launch) {
     PtxRunResult res = {0};
     double start = clock_seconds();
     if (run->counter)
-        profile_counter_launch(run->counter, launch->block);
+        profile_counter_launch(run->counter, launch->grid, launch->block);
     bool good =
         diff_run_ptx(&run->settings->plan, launch, run->ptx, run->mem, &opt, &res, &run->settings->diags);
     run->seconds += clock_seconds() - start;

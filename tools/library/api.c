@@ -509,7 +509,7 @@ static HdStatus run_ptx(Plan *plan, const HdLaunch *launch, const PtxModule *ptx
                              .print = deliver_print,
                              .print_user = (void *)(uintptr_t)launch};
     if (counter)
-        profile_counter_launch(counter, launch->block);
+        profile_counter_launch(counter, launch->grid, launch->block);
     char line[512];
     if (!interp_place_variables(ptx, mem, d) ||
         !diff_run_ptx(plan, plan->launches.at, ptx, mem, &options, &result, d))

@@ -38,6 +38,8 @@ typedef struct {
     bool known;
     LoopForest loops; /* of statements; a node behind them for the end */
     Graph graph;
+    bool recorded;                          /* by an earlier launch */
+    uint32_t nrecorded[PTX_RECORDED_LANES]; /* of all branches, by lane */
 } FuncLoops;
 
 struct ProfileCounter {
@@ -46,7 +48,7 @@ struct ProfileCounter {
     FuncLoops *loops; /* [module->nfuncs] */
     BlockTable tables[TABLES];
     BlockTable *last;
-    uint32_t block[3], nthreads;
+    uint32_t grid[3], block[3], nthreads;
     uint64_t now;
     bool full;
 };
@@ -75,12 +77,16 @@ void profile_counter_free(ProfileCounter *counter) {
     mem_free(counter);
 }
 
-void profile_counter_launch(ProfileCounter *counter, const uint32_t block[3]) {
+void profile_counter_launch(ProfileCounter *counter, const uint32_t grid[3], const uint32_t block[3]) {
     for (unsigned k = 0; k < TABLES; k++)
         clear_table(counter, &counter->tables[k]);
     counter->last = NULL;
+    memcpy(counter->grid, grid, sizeof counter->grid);
     memcpy(counter->block, block, sizeof counter->block);
     counter->nthreads = block[0] * block[1] * block[2];
+    for (uint32_t f = 0; f < counter->profile->module->nfuncs; f++)
+        for (uint32_t k = 0; k < counter->profile->funcs[f].nbranches; k++)
+            counter->loops[f].recorded |= counter->profile->funcs[f].branches[k].records != NULL;
 }
 
 bool profile_counter_was_full(const ProfileCounter *counter) { return counter->full; }
@@ -205,6 +211,26 @@ static void count_lane(PtxBranch *branch, Visit *visit, uint32_t way, uint32_t l
     visit->lanes |= 1u << lane;
 }
 
+/* Among those whose ways are recorded, which are spread evenly over the launch's warps; or more. */
+static uint32_t recorded_lane(const ProfileCounter *counter, const uint32_t block[3], uint32_t thread) {
+    const uint64_t most = PTX_RECORDED_LANES / 32;
+    const uint32_t *grid = counter->grid;
+    uint64_t in_block = (counter->nthreads + 31) / 32, all = in_block * grid[0] * grid[1] * grid[2],
+             warp = ((block[2] * (uint64_t)grid[1] + block[1]) * grid[0] + block[0]) * in_block + thread / 32,
+             place = all <= most ? warp : warp / ((all + most - 1) / most);
+    bool first = all <= most || warp % ((all + most - 1) / most) == 0;
+    return first ? (uint32_t)place * 32 + thread % 32 : PTX_RECORDED_LANES;
+}
+
+static void record_lane(ProfileCounter *counter, FuncLoops *func, PtxBranch *branch, uint32_t way,
+                        uint32_t lane) {
+    if (func->recorded || lane >= PTX_RECORDED_LANES || branch->nways > PTX_RECORDED_WAYS ||
+        func->nrecorded[lane] >= PTX_MOST_RECORDED)
+        return;
+    func->nrecorded[lane]++;
+    ptx_profile_record(&counter->profile->arena, branch, lane, way);
+}
+
 /* The way of the event; nways: none, a guarded brx.idx that was not executed. */
 static uint32_t way_of(const PtxBranch *branch, const PtxInsn *insn, const PtxEvent *event) {
     if (insn->op != PTX_BRX)
@@ -236,6 +262,7 @@ void profile_count(void *user, const PtxEvent *event) {
         for (uint32_t l = loops->loops.innermost[event->insn]; l != NO_NODE; l = loops->loops.at[l].parent)
             key = rng_mix(key + rounds[l]);
         branch->ways[way].lanes++;
+        record_lane(counter, loops, branch, way, recorded_lane(counter, event->block, thread));
         Visit *visit = visit_of(counter, table, key, lane);
         if (visit)
             count_lane(branch, visit, way, lane);

@@ -14,8 +14,8 @@ typedef struct ProfileCounter ProfileCounter;
 /* Adds to `profile`, which outlives it. */
 ProfileCounter *profile_counter_new(PtxProfile *profile);
 void profile_counter_free(ProfileCounter *counter); /* NULL is nothing */
-/* Before each launch. block: its threads in three dimensions */
-void profile_counter_launch(ProfileCounter *counter, const uint32_t block[3]);
+/* Before each launch. grid, block: blocks, and threads of one, in three dimensions */
+void profile_counter_launch(ProfileCounter *counter, const uint32_t grid[3], const uint32_t block[3]);
 /* PtxRunOptions.on_event; user: the counter */
 void profile_count(void *counter, const PtxEvent *event);
 /* Was there not enough room for all warp executions? Then `warps` stands still from there on, `lanes` counts
