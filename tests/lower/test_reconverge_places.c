@@ -362,6 +362,17 @@ static void test_collectives(void **state) {
     ", PT, PT\n  @%p6 BRA _, _, bb2\n  BRA _, _, bb3\nbb3: preds(bb2) succs()\n  EXIT _\n}\n"
 /* The checker finds what is wrong in hand-made results: register order, a missing BREAK, a BSYNC of another
  * register. */
+/* Lanes of two joins with one register leave for one EXIT, behind `way`. */
+#define TWO_LEAVE(way)                                                                                       \
+    KERNEL("k")                                                                                              \
+    "bb1: preds() succs(bb3 bb2)\n" TID "  BSSY B0, bb3, _\n  @%p2 BRA _, _, bb3\n  BRA _, _, bb2\n"         \
+    "bb2: preds(bb1) succs(bb3 bb6)\n  @%p2 BRA _, _, bb3\n  BRA _, _, bb6\n"                                \
+    "bb3: preds(bb1 bb2) succs(bb5 bb4)\n  BSYNC B0, _\n  BSSY B0, bb5, _\n  @%p2 BRA _, _, bb5\n"           \
+    "  BRA _, _, bb4\n"                                                                                      \
+    "bb4: preds(bb3) succs(bb5 bb6)\n  @%p2 BRA _, _, bb5\n  BRA _, _, bb6\n"                                \
+    "bb5: preds(bb3 bb4) succs()\n  BSYNC B0, _\n  EXIT _\n"                                                 \
+    "bb6: preds(bb2 bb4) succs()\n" way "  EXIT _\n}\n"
+
 static void test_checker(void **state) {
     (void)state;
     static const struct {
@@ -433,7 +444,13 @@ static void test_checker(void **state) {
         {SWAPS("%r5", "%r2", "NOP", "NE) %r5, %r1"), false},
         {SWAPS("%r5", "%r2", "NOP", "GT) %r5, %r3"), false},
         {SPIN("NANOSLEEP 0x40, _"), true},
-        {SPIN("YIELD _\n  NOP"), true}};
+        {SPIN("YIELD _\n  NOP"), true},
+        /* nothing asks for whom the lanes that exit are pending; who sleeps or waits there is asked */
+        {TWO_LEAVE("  NOP\n"), true},
+        {TWO_LEAVE("  YIELD _\n"), false},
+        {TWO_LEAVE("  BREAK B0, _\n"), false},
+        {TWO_LEAVE("  BSYNC B0, _\n"), false},
+        {TWO_LEAVE("  WARPSYNC 0xffffffff, _\n"), false}};
     for (unsigned k = 0; k < sizeof row / sizeof *row; k++) {
         Loaded l;
         char text[2000];
@@ -585,15 +602,59 @@ static void test_laid_out(void **state) {
         lay_out(rounds);
 }
 
+/* Nineteen joins one behind the other, from whose ways lanes leave for one EXIT, and are pending there in all
+ * of them: they need one register. */
+static void test_many_leave(void **state) {
+    (void)state;
+    enum { JOINS = 20, LAST = 2 * JOINS + 1, LEFT = LAST + 1 };
+    static char text[1 << 14], outs[512];
+    char *to = text, *out = outs;
+    const char *end = text + sizeof text, *out_end = outs + sizeof outs;
+#define UNKNOWN "  %%r%u = MUFU(func=RSQ) %%r1\n  %%p%u, _ = ISETP(cmp=GT) %%r%u, 0x5, _, _\n"
+    to = add_text(to, end, HEAD KERNEL("k"));
+    for (unsigned k = 0; k < JOINS; k++) {
+        unsigned b = 2 * k + 1, next = b + 2;
+        to = k ? add_text(to, end, "bb%u: preds(bb%u bb%u) succs(bb%u bb%u)\n" SIXTEEN, b, b - 2, b - 1, next,
+                          b + 1)
+               : add_text(to, end, "bb1: preds() succs(bb3 bb2)\n  %%r1 = S2R SR[tid.x]\n");
+        to = add_text(to, end, UNKNOWN "  @%%p%u BRA _, _, bb%u\n  BRA _, _, bb%u\n", 2 * k + 10, 2 * k + 100,
+                      2 * k + 10, 2 * k + 100, next, b + 1);
+        to = add_text(to, end, "bb%u: preds(bb%u) succs(bb%u bb%u)\n" FOUR UNKNOWN, b + 1, b, LEFT, next,
+                      2 * k + 11, 2 * k + 101, 2 * k + 11);
+        to = add_text(to, end, "  @%%p%u BRA _, _, bb%u\n  BRA _, _, bb%u\n", 2 * k + 101, LEFT, next);
+        out = add_text(out, out_end, " bb%u", b + 1);
+    }
+    to = add_text(to, end, "bb%u: preds(bb%u bb%u) succs()\n" SIXTEEN "  EXIT _\n", LAST, LAST - 2, LAST - 1);
+    add_text(to, end, "bb%u: preds(%s) succs()\n  EXIT _\n}\n", LEFT, outs + 1);
+#undef UNKNOWN
+    Loaded l;
+    reconverge(&l, text);
+    for (unsigned k = 1; k < JOINS; k++) {
+        const Inst *sync = at(l.m->funcs.at[0], 2 * k + 1, 0);
+        assert_int_equal(sync->op, OT_BSYNC);
+        assert_true(ir_src(l.m->funcs.at[0], sync, 0)->value < 2);
+    }
+    assert_true(reconv_check(l.m, NULL, &l.d));
+    unload(&l);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_if),         cmocka_unit_test(test_barrier_joins),
-        cmocka_unit_test(test_no_barrier), cmocka_unit_test(test_loop),
-        cmocka_unit_test(test_retries),    cmocka_unit_test(test_one_selector),
-        cmocka_unit_test(test_calls),      cmocka_unit_test(test_collectives),
-        cmocka_unit_test(test_checker),    cmocka_unit_test(test_rare),
-        cmocka_unit_test(test_unseen),     cmocka_unit_test(test_skipped),
-        cmocka_unit_test(test_laid_out),   cmocka_unit_test(test_calls_each_other),
+        cmocka_unit_test(test_many_leave),
+        cmocka_unit_test(test_if),
+        cmocka_unit_test(test_barrier_joins),
+        cmocka_unit_test(test_no_barrier),
+        cmocka_unit_test(test_loop),
+        cmocka_unit_test(test_retries),
+        cmocka_unit_test(test_one_selector),
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_collectives),
+        cmocka_unit_test(test_checker),
+        cmocka_unit_test(test_rare),
+        cmocka_unit_test(test_unseen),
+        cmocka_unit_test(test_skipped),
+        cmocka_unit_test(test_laid_out),
+        cmocka_unit_test(test_calls_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
