@@ -321,7 +321,7 @@ static void start_block(PtxRun *run, PtxBlock *b, uint64_t number) {
         thread->last_barrier = NULL;
         thread->late = NULL;
         thread->nframes = thread->nslots = 0;
-        thread->copies.n = thread->groups = 0;
+        thread->copies.n = thread->groups = thread->nactive = 0;
         thread->pc = NULL;
         interp_enter(run, thread, run->kernel, NULL);
     }

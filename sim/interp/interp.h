@@ -77,6 +77,13 @@ typedef struct {
     bool half;
 } PtxSums;
 
+/* What activemask gave the threads of a launch elsewhere, each in its order: those of thread t are
+ * masks[first[t]] to masks[first[t + 1] - 1]; t is the number of the block times the threads of one, plus the
+ * thread's. */
+typedef struct {
+    const uint32_t *masks, *first;
+} PtxActive;
+
 typedef struct {
     /* 0: fixed order, warps and lanes ascending, switching lanes at atomics; else a random schedule */
     uint64_t seed;
@@ -90,6 +97,7 @@ typedef struct {
     uint32_t held;     /* seed 0, no lockstep: 1 + number of the warp of each block that goes on only where */
     uint64_t held_for; /* ... no other can, for so many of the first thread instructions of all */
     bool split_active; /* activemask gives a random part of the lanes that stand there */
+    const PtxActive *active;       /* or NULL: it gives these, see PtxRunResult.nactive */
     bool allow_divergent_barriers; /* aligned barriers may be met at different instructions */
     /* Other things that a compiler may do (sim/interp/latitude.c): fuse products into sums, where both
      * operands are products the first (1) or the second (2); .approx and .full results at the ends of their
@@ -144,7 +152,10 @@ typedef struct {
     SimTrap trap;              /* kind TRAP_NONE if the grid finished */
     PtxRace *races;            /* of find_races, at most 64; for interp_races_free */
     uint32_t nraces, nharmful; /* harmful: not same_value */
-    uint64_t nstrong;          /* of find_races: strong operations, which may find memory in any order */
+    /* With PtxRunOptions.active: lanes that got the mask that was next for each lane of it, all of which
+     * stood at one activemask; that got a later one in this way, or just those that stood there with them */
+    uint64_t nactive, nactive_later, nactive_other;
+    uint64_t nstrong; /* of find_races: strong operations, which may find memory in any order */
 } PtxRunResult;
 /* An atomic or a load or store that is volatile, relaxed or stronger (PTX ISA 8.5): unordered ones are no
  * races. */

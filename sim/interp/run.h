@@ -167,6 +167,7 @@ struct PtxThread {
     const PtxCode *wait; /* the blocking instruction */
     const PtxCode *late; /* slow loop: it blocked, its event is not reported yet */
     uint32_t wait_mask;
+    uint32_t nactive; /* masks of PtxRunOptions.active that it is past */
     uint64_t wait_value[4];
     uint64_t insns;
     uint64_t path;         /* of branches taken since the last barrier, as a hash; see sim/interp/promise.c */

@@ -286,12 +286,85 @@ static void check_warp_barrier(PtxRun *run, PtxWarp *warp) {
 
 /* ---- activemask ---- */
 
+static void give_active(PtxWarp *warp, uint32_t group) {
+    EACH_LANE(i, group) {
+        interp_put(&warp->threads[i], warp->threads[i].wait->dst[0], group);
+        interp_wake(&warp->threads[i]);
+    }
+}
+
+/* The masks of PtxRunOptions.active that a lane has not had. */
+static const uint32_t *masks_left(const PtxThread *thread, uint32_t *n) {
+    const PtxBlock *block = thread->warp->block;
+    const PtxActive *active = block->run->opt.active;
+    const uint32_t *grid = block->run->launch->grid;
+    uint64_t number = block->ctaid[0] +
+                      (uint64_t)grid[0] * (block->ctaid[1] + (uint64_t)grid[1] * block->ctaid[2]),
+             at = number * block->nthreads + thread->linear;
+    uint32_t begin = active->first[at] + thread->nactive;
+    *n = active->first[at + 1] - begin;
+    return active->masks + begin;
+}
+
+/* Where `mask` is among the first `most` of them; the number of these: it is not. */
+static uint32_t find_mask(const PtxThread *thread, uint32_t mask, uint32_t most) {
+    uint32_t n, at = 0;
+    const uint32_t *masks = masks_left(thread, &n);
+    while (at < n && at < most && masks[at] != mask)
+        at++;
+    return at < n ? at : most;
+}
+
+/* Do all lanes of the mask stand where `lead` does, and does each get it among the next `most`? */
+static bool meets(const PtxWarp *warp, uint32_t waiting, unsigned lead, uint32_t mask, uint32_t most) {
+    bool all = mask >> lead & 1 && !(mask & ~waiting);
+    EACH_LANE(i, all ? mask : 0)
+        all &= warp->threads[i].wait == warp->threads[lead].wait &&
+               find_mask(&warp->threads[i], mask, most) < most;
+    return all;
+}
+
+/* Lanes that get what they are said to get, if that is among the next `most`. Returns them. */
+static uint32_t release_expected(PtxWarp *warp, uint32_t waiting, uint32_t most) {
+    uint32_t released = 0;
+    EACH_LANE(lead, waiting) {
+        uint32_t n, at = 0;
+        const uint32_t *masks = masks_left(&warp->threads[lead], &n);
+        n = n < most ? n : most;
+        while (at < n && !meets(warp, waiting & ~released, lead, masks[at], most))
+            at++;
+        if (at == n || released >> lead & 1)
+            continue;
+        uint32_t mask = masks[at];
+        EACH_LANE(i, mask)
+            warp->threads[i].nactive += find_mask(&warp->threads[i], mask, most) + 1;
+        give_active(warp, mask);
+        released |= mask;
+    }
+    return released;
+}
+
+/* As PtxRunOptions.active says. False: it says nothing of lanes that stand together. */
+static bool release_as_expected(PtxWarp *warp, uint32_t waiting) {
+    PtxRun *run = warp->block->run;
+    if (!run->opt.active || !waiting)
+        return false;
+    uint32_t next = release_expected(warp, waiting, 1),
+             later = next ? 0 : release_expected(warp, waiting, UINT32_MAX);
+    run->res->nactive += (unsigned)__builtin_popcount(next);
+    run->res->nactive_later += (unsigned)__builtin_popcount(later);
+    run->res->nactive_other += next || later ? 0 : (unsigned)__builtin_popcount(waiting);
+    return next || later;
+}
+
 bool interp_release_active(PtxWarp *warp) {
     PtxRun *run = warp->block->run;
     uint32_t waiting = 0;
     EACH_LANE(i, warp->alive)
         waiting |= (uint32_t)(warp->threads[i].state == TS_ACTIVE) << i;
     warp->spins = 0;
+    if (release_as_expected(warp, waiting))
+        return true;
     for (uint32_t left = waiting; left;) {
         const PtxCode *code = warp->threads[__builtin_ctz(left)].wait;
         uint32_t group = 0;
@@ -301,10 +374,7 @@ bool interp_release_active(PtxWarp *warp) {
             uint32_t part = (uint32_t)rng_next(&run->rng);
             group &= part >> __builtin_ctz(left) & 1 ? part : ~part;
         }
-        EACH_LANE(i, group) {
-            interp_put(&warp->threads[i], code->dst[0], group);
-            interp_wake(&warp->threads[i]);
-        }
+        give_active(warp, group);
         left &= ~group;
     }
     return waiting != 0;

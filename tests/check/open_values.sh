@@ -31,6 +31,15 @@ loop=' and.b32 x, i, 3; L: ld.global.u32 y, [p]; add.u32 y, y, STEP; st.global.u
  add.u32 n, n, 1; bra L; A: activemask.b32 t; st.global.u32 [p + 1024], t; st.global.u32 [p + 2048], y;'
 echo "$loop" | kernel mask 7
 echo "$loop" | kernel wrong 8
+# the machine's lanes meet at B, where PTX run by itself has those of A come later
+merged=' and.b32 x, i, 3; setp.eq.u32 q, x, 0; @q bra A; setp.eq.u32 q, x, 1; @q bra B; bra C; A: activemask.b32 n;
+ st.global.u32 [p + 1024], n; B: activemask.b32 t; popc.b32 t, t; add.u32 t, t, STEP; st.global.u32 [p], t; C:'
+echo "$merged" | kernel merged 7
+echo "$merged" | kernel merging 8
+# sums of those that are here
+sums=' activemask.b32 t; shfl.sync.up.b32 x, i, 1, 0, t; add.u32 x, x, STEP; st.global.u32 [p], x; st.global.u32 [p + 1024], t;'
+echo "$sums" | kernel sums 1
+echo "$sums" | kernel summed 2
 # turns until 100 ticks of the clock have passed
 spin=' mov.u32 x, %clock; L: add.u32 n, n, 1; mov.u32 y, %clock; sub.u32 y, y, x; setp.lt.u32 q, y, 100; @q bra L;
  add.u32 i, i, STEP; st.global.u32 [p], n; st.global.u32 [p + 1024], i;'
@@ -41,7 +50,11 @@ for launch in "$given" '--launch auto'; do
   want 0 order-dependent "$work/mask.ptx" --reconverge=none $launch
 done
 want 0 order-dependent "$work/spin.ptx" $given
-for pair in mask:wrong spin:spun; do
+for launch in "$given" '--launch auto'; do
+  want 0 order-dependent "$work/merged.ptx" $launch
+  want 0 equal "$work/sums.ptx" $launch
+done
+for pair in mask:wrong spin:spun merged:merging sums:summed; do
   "$heddle" compile "$work/${pair#*:}.ptx" --reconverge=none -t bru1 -o "$work/wrong.cubin"
   want 4 differs "$work/${pair%:*}.ptx" "$work/wrong.cubin" $given
   want 4 differs "$work/${pair%:*}.ptx" "$work/wrong.cubin" --launch auto

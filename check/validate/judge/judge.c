@@ -353,6 +353,9 @@ static void judge_memory(Judge *judge, const PlanLaunch *l, bool unordered, bool
         note(judge->j, "%s",
              equal ? "orders of threads give other sums of the same numbers"
                    : "the machine has other sums of the same numbers");
+    } else if (o.active) {
+        worse(judge->j, VERDICT_ORDER);
+        note(judge->j, "the result depends on which lanes are active together, and is that of the machine's");
     } else if (o.different && o.apart == ORDERS_EXPLAIN) {
         worse(judge->j, VERDICT_ORDER);
         note(judge->j, "%u orders of threads give another result; the machine's is %s", o.different,

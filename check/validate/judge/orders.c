@@ -13,6 +13,7 @@
 #include "check/validate/judge/orders.h"
 #include "check/validate/search/auto_launch.h"
 #include "check/validate/compare/moments.h"
+#include "check/validate/judge/masks.h"
 #include "check/validate/judge/sums.h"
 #include "check/validate/judge/varying.h"
 
@@ -38,20 +39,22 @@ static bool other_values(const Varying *ptx, const Varying *machine) {
     return ptx->permutes && machine->permutes && ptx->arranged != machine->arranged;
 }
 
-/* shuffled: NULL: not known. */
+/* shuffled: NULL: not known. Where lanes may see of each other what they do not in the orders that were
+ * tried, values that these do not have are left open, and none is too far away. */
 static OrdersApart differs_where(const OrdersQuestion *question, Varying *varying, const Shuffled *shuffled) {
     OrdersApart apart = ORDERS_EXPLAIN;
+    bool known = question->lanes == ORDERS_LANES_KNOWN, lost = question->lanes == ORDERS_LANES_LOST;
     for (uint32_t i = 0; i < question->ptx->nallocs; i++) {
         const SimAlloc *ptx = &question->ptx->allocs[i], *machine = &question->machine->allocs[i];
         if (question->skip[i])
             continue;
         VaryingFit fit = judge_varying_fits(&varying[i], ptx, machine);
-        bool open = shuffled && (judge_varying_shuffles(&shuffled->ptx[i]) ||
-                                 judge_varying_shuffles(&shuffled->machine[i]));
+        bool open = lost || (shuffled && (judge_varying_shuffles(&shuffled->ptx[i]) ||
+                                          judge_varying_shuffles(&shuffled->machine[i])));
         if (fit == VARYING_AS_ORDERS)
             continue;
-        if (fit == VARYING_FAR || (fit == VARYING_ELSEWHERE && !open) ||
-            (shuffled && other_values(&shuffled->ptx[i], &shuffled->machine[i])))
+        if ((fit == VARYING_FAR && known) || (fit == VARYING_ELSEWHERE && !open) ||
+            (shuffled && known && other_values(&shuffled->ptx[i], &shuffled->machine[i])))
             return ORDERS_DO_NOT;
         apart = ORDERS_LEAVE_OPEN;
     }
@@ -61,7 +64,7 @@ static OrdersApart differs_where(const OrdersQuestion *question, Varying *varyin
 /* Of a memory before it is compared with others. */
 static Varying *new_varying(const OrdersQuestion *question, const SimMemory *first) {
     Varying *varying = mem_zeroed(first->nallocs + 1u, sizeof(Varying));
-    bool open = auto_sees_order(question->module, NULL);
+    bool open = auto_sees_order(question->module, NULL) & AUTO_SEES_TIME;
     for (uint32_t i = 0; i < first->nallocs; i++)
         if (!question->skip[i])
             judge_varying_begin(&varying[i], plan_element_of(question->plan, first->allocs[i].address),
@@ -111,29 +114,53 @@ static void try_machine(const OrdersQuestion *question, Varying *varying) {
 /* One order of the PTX. (What activemask gives is no order, but `split` leaves it open like one.) False: it
  * traps. */
 static bool run_order(const OrdersQuestion *question, uint64_t seed, bool split, SimMemory *memory,
-                      JudgeSums *sums) {
+                      JudgeSums *sums, PtxRunResult *result) {
     Diags quiet = {.sink = drop_message};
     PtxRunOptions run = {.seed = seed,
                          .lockstep = true, /* the first of them, where the machine's order matters */
                          .budget = question->budget,
                          .late_copies = question->late_copies,
                          .split_active = split,
+                         .active = question->active,
                          .on_event = sums ? judge_sums_of_ptx : NULL,
                          .user = sums};
-    PtxRunResult result = {0};
-    return diff_run_ptx(question->plan, question->launch, question->module, memory, &run, &result, &quiet) &&
-           result.trap.kind == TRAP_NONE;
+    return diff_run_ptx(question->plan, question->launch, question->module, memory, &run, result, &quiet) &&
+           result->trap.kind == TRAP_NONE;
 }
 
 /* What orders alone make different in the PTX. */
 static void try_ptx(const OrdersQuestion *question, Varying *varying) {
     for (unsigned i = 0; i < ORDERS_ENOUGH; i++) {
+        PtxRunResult result = {0};
         SimMemory *memory = simmem_clone(question->before);
-        if (memory && run_order(question, 1 + i * ORDERS_SEEDS, false, memory, NULL))
+        if (memory && run_order(question, 1 + i * ORDERS_SEEDS, false, memory, NULL, &result))
             (void)mark_varying(question, question->ptx, memory, varying);
         if (memory)
             simmem_free(memory);
     }
+}
+
+/* The machine's run once more, watched. */
+static bool watch_machine(const OrdersQuestion *question, MachineTraceFn *trace, void *user) {
+    Diags quiet = {.sink = drop_message};
+    if (question->other->engine != DIFF_MACHINE)
+        return false;
+    MachineOptions options =
+        question->other_moments ? diff_other_moments(question->options) : *question->options;
+    options.reached = NULL;
+    options.trace = trace;
+    options.trace_user = user;
+    options.trace_no_text = true;
+    MachineResult result = {0};
+    SimMemory *again = simmem_clone(question->before);
+    bool ran = again &&
+               diff_run_machine(question->plan, question->launch, question->binary, again, &options, &result,
+                                &quiet) &&
+               result.trap.kind == TRAP_NONE;
+    machine_result_free(&result);
+    if (again)
+        simmem_free(again);
+    return ran;
 }
 
 /* ---- sums ---- */
@@ -159,30 +186,36 @@ static JudgeSums *first_sums(const OrdersQuestion *question) {
 
 /* The machine's memory, with the PTX's sums where it added the same. NULL: there are none. */
 static SimMemory *level_machine(const OrdersQuestion *question, const JudgeSums *first) {
-    Diags quiet = {.sink = drop_message};
-    if (!first || question->equal || question->other->engine != DIFF_MACHINE)
+    if (!first || question->equal)
         return NULL;
     JudgeSums *sums = judge_sums_new(question->before);
-    MachineOptions options =
-        question->other_moments ? diff_other_moments(question->options) : *question->options;
-    options.reached = NULL;
-    options.trace = judge_sums_of_machine;
-    options.trace_user = sums;
-    options.trace_no_text = true;
-    MachineResult result = {0};
-    SimMemory *again = simmem_clone(question->before), *level = simmem_clone(question->machine);
-    bool any = again && level &&
-               diff_run_machine(question->plan, question->launch, question->binary, again, &options, &result,
-                                &quiet) &&
-               result.trap.kind == TRAP_NONE &&
+    SimMemory *level = simmem_clone(question->machine);
+    bool any = level && watch_machine(question, judge_sums_of_machine, sums) &&
                judge_sums_level(first, question->ptx, sums, level, question->skip);
-    machine_result_free(&result);
     judge_sums_free(sums);
-    if (again)
-        simmem_free(again);
     if (any || !level)
         return level;
     simmem_free(level);
+    return NULL;
+}
+
+/* ---- which lanes are active ---- */
+
+/* The PTX in its first order, where the machine's lanes are active together. NULL: it was not tried, or
+ * traps. */
+static SimMemory *follow_machine(const OrdersQuestion *question, const JudgeMasks *masks,
+                                 const JudgeSums *first, bool *all_given) {
+    PtxRunResult result = {0};
+    JudgeSums *sums = first ? judge_sums_new(question->before) : NULL;
+    SimMemory *memory = simmem_clone(question->before);
+    bool ran = memory && run_order(question, 0, false, memory, sums, &result);
+    if (ran && sums)
+        (void)judge_sums_level(first, question->ptx, sums, memory, question->skip);
+    judge_sums_free(sums);
+    *all_given = ran && judge_masks_all_given(masks, &result);
+    if (ran || !memory)
+        return memory;
+    simmem_free(memory);
     return NULL;
 }
 
@@ -191,9 +224,10 @@ static bool try_order(const OrdersQuestion *question, unsigned i, const JudgeSum
                       Orders *orders) {
     MemDiff diff;
     JudgeSums *sums = first ? judge_sums_new(question->before) : NULL;
+    PtxRunResult result = {0};
     SimMemory *memory = simmem_clone(question->before);
     bool equal = question->equal,
-         ran = run_order(question, i || equal ? 1 + i * ORDERS_SEEDS : 0, !equal, memory, sums);
+         ran = run_order(question, i || equal ? 1 + i * ORDERS_SEEDS : 0, !equal, memory, sums, &result);
     if (ran && sums)
         orders->sums |= judge_sums_level(first, question->ptx, sums, memory, question->skip);
     bool differs = !ran || mark_varying(question, question->ptx, memory, varying);
@@ -231,20 +265,48 @@ static void try_orders(const OrdersQuestion *question, const JudgeSums *first, O
     free_varying(question, varying);
 }
 
+/* question->ptx becomes the run in which the machine's lanes are active together, where there is one. */
+static SimMemory *take_masks(OrdersQuestion *question, JudgeMasks *masks, const JudgeSums *first) {
+    bool all_given = false;
+    unsigned sees = auto_sees_order(question->module, NULL);
+    question->lanes = sees & (AUTO_SEES_ACTIVE | AUTO_SEES_OTHERS) ? ORDERS_LANES_OPEN : ORDERS_LANES_KNOWN;
+    if (question->equal || !(sees & AUTO_SEES_ACTIVE) ||
+        !watch_machine(question, judge_masks_of_machine, masks) ||
+        !(question->active = judge_masks_active(masks)))
+        return NULL;
+    SimMemory *memory = follow_machine(question, masks, first, &all_given);
+    if (memory)
+        question->ptx = memory;
+    if (!all_given)
+        question->lanes = ORDERS_LANES_LOST;
+    else if (!(sees & AUTO_SEES_OTHERS) && !auto_communicates(question->module))
+        question->lanes = ORDERS_LANES_KNOWN;
+    return memory;
+}
+
 Orders judge_try_orders(const OrdersQuestion *question) {
     Orders orders = {.apart = ORDERS_DO_NOT};
     OrdersQuestion level = *question;
     MemDiff diff;
     JudgeSums *sums = first_sums(question);
-    SimMemory *machine = level_machine(question, sums);
+    JudgeMasks *masks = judge_masks_new(question->launch->grid, question->launch->block);
+    SimMemory *machine = level_machine(question, sums), *followed;
     if (machine) {
         orders.sums = true;
         level.machine = machine;
         level.equal = diff_memory(level.ptx, machine, level.skip, &diff);
     }
-    try_orders(&level, sums, &orders);
+    followed = take_masks(&level, masks, sums);
+    if (followed && diff_memory(followed, level.machine, level.skip, &diff))
+        orders = (Orders){
+            .different = 1, .one_is_it = true, .active = true, .sums = orders.sums, .apart = ORDERS_EXPLAIN};
+    else
+        try_orders(&level, sums, &orders);
     judge_sums_free(sums);
+    judge_masks_free(masks);
     if (machine)
         simmem_free(machine);
+    if (followed)
+        simmem_free(followed);
     return orders;
 }

@@ -6,6 +6,13 @@
 
 enum { ORDERS_ENOUGH = 16 }; /* of the PTX, to know what varies */
 
+/* What lanes see of each other besides memory. */
+typedef enum {
+    ORDERS_LANES_KNOWN, /* follows from the order of threads, or is the machine's in all orders */
+    ORDERS_LANES_OPEN,  /* has more outcomes than those of the orders that were tried */
+    ORDERS_LANES_LOST   /* ... and the machine's could not be followed */
+} OrdersLanes;
+
 typedef struct {
     Plan *plan;
     const PlanLaunch *launch;
@@ -21,6 +28,8 @@ typedef struct {
     const bool *skip;               /* by allocation: not compared */
     bool equal;                     /* they are, in what is compared */
     bool other_moments;             /* of the machine (check/validate/compare/moments.h) */
+    const PtxActive *active; /* what activemask gives, and what is known of it: zeros, judge_try_orders */
+    OrdersLanes lanes;       /* ... finds it out */
 } OrdersQuestion;
 
 typedef enum {
@@ -33,6 +42,7 @@ typedef enum {
 typedef struct {
     unsigned different; /* orders whose result is not the first one's; a trap is another result */
     bool one_is_it;     /* one of them has the machine's result */
+    bool active;        /* ... if activemask gives the machine's lanes */
     bool sums;          /* the same numbers were added to places in another order: that is no difference for
                            `different`          and `apart` (check/validate/judge/sums.h) */
     OrdersApart apart;

@@ -29,8 +29,8 @@ typedef enum {
     VARYING_FAR        /* one is a sum, and further away than an order moves any */
 } VaryingFit;
 
-/* varying: zeroed. first: what all orders are compared with. open: values come from what PTX leaves open
- * besides the order (activemask, clocks), so that an element that changes may be anything. */
+/* varying: zeroed. first: what all orders are compared with. open: values come from clocks, so
+ * that an element that changes may be anything. */
 void judge_varying_begin(Varying *varying, const Scalar *type, const SimAlloc *first, bool open);
 /* Another order's result. True if it is not the first one's. */
 bool judge_varying_add(Varying *varying, const SimAlloc *first, const SimAlloc *other);

@@ -634,18 +634,19 @@ static void search_launches(AutoSearch *search, AutoLaunches *out) {
         out->reason[0] = 0;
 }
 
-bool auto_sees_order(const PtxModule *module, const uint8_t *funcs) {
+unsigned auto_sees_order(const PtxModule *module, const uint8_t *funcs) {
+    unsigned sees = 0;
     for (uint32_t f = 0; f < module->nfuncs; f++)
         for (uint32_t i = 0; (!funcs || funcs[f]) && i < module->funcs[f].ninsns; i++) {
             const PtxInsn *in = &module->funcs[f].insns[i];
             bool lanes = in->op == PTX_VOTE || in->op == PTX_SHFL || in->op == PTX_MATCH;
-            if (in->op == PTX_ACTIVEMASK || in->op == PTX_MBARRIER || (lanes && !(in->flags & PF_SYNC)))
-                return true;
+            sees |= in->op == PTX_ACTIVEMASK ? AUTO_SEES_ACTIVE : 0;
+            sees |= in->op == PTX_MBARRIER || (lanes && !(in->flags & PF_SYNC)) ? AUTO_SEES_OTHERS : 0;
             for (uint32_t k = 0; k < in->noperands; k++)
                 if (sreg_varies(&in->operands[k]) == SREG_VARIES_TIME)
-                    return true;
+                    sees |= (unsigned)AUTO_SEES_TIME;
         }
-    return false;
+    return sees;
 }
 
 bool auto_communicates(const PtxModule *module) {

@@ -46,9 +46,11 @@ typedef struct {
     char reason[256];       /* nplans 0: why nothing can be run */
 } AutoLaunches;
 
-/* Do statements tell which threads are there, or when? Races and strong operations are found by running.
- * funcs: [func] 1 for those that are looked at, NULL for all. */
-bool auto_sees_order(const PtxModule *module, const uint8_t *funcs);
+/* Do statements tell which lanes execute them (activemask), what others have done (mbarrier, votes and the
+ * like without .sync), or when (clocks)? Races and strong operations are found by running. funcs: [func] 1
+ * for those that are looked at, NULL for all. Returns a sum of AutoSees. */
+typedef enum { AUTO_SEES_ACTIVE = 1, AUTO_SEES_OTHERS = 2, AUTO_SEES_TIME = 4 } AutoSees;
+unsigned auto_sees_order(const PtxModule *module, const uint8_t *funcs);
 /* May threads tell each other something outside of barriers, so that a result may depend on their order: by
  * atomics, sums in memory, strong loads and stores? */
 bool auto_communicates(const PtxModule *module);
