@@ -64,7 +64,7 @@ static void free_decoded(void *object) {
         mem_free(decoded->piece[i]);
     for (BinKept *block = decoded->kept, *next; block; block = next) {
         next = block->next;
-        mem_free(block);
+        block->release(block);
     }
     pthread_mutex_destroy(&decoded->lock);
 }
@@ -72,7 +72,7 @@ static void free_decoded(void *object) {
 void binary_give(const Binary *binary, BinKept *block) {
     BinDecoded *decoded = binary->decoded;
     if (!decoded) {
-        mem_free(block);
+        block->release(block);
         return;
     }
     scope_unguard(block); /* as the pieces */
@@ -93,7 +93,7 @@ BinKept *binary_take(const Binary *binary) {
         decoded->kept = block->next;
     pthread_mutex_unlock(&decoded->lock);
     if (block)
-        scope_guard(block, mem_free);
+        scope_guard(block, block->release);
     return block;
 }
 

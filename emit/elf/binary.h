@@ -141,6 +141,7 @@ enum { BIN_DECODED_INSTS = 64 };
 typedef struct BinKept { /* the head of a block of mem_*: of what else is made for the binary and used again
                           */
     struct BinKept *next;
+    void (*release)(void *block);
 } BinKept;
 typedef struct BinDecoded { /* pieces of BIN_DECODED_INSTS instructions, NULL until somebody asks */
     uint32_t n;

@@ -1,19 +1,22 @@
 /* Blocks of a grid over several threads.
  *
  * Each thread has a Run of its own: decoded instructions, compiled code, clock, statistics, findings. They
- * share the launch, the constant banks and global memory, in which atomics are the host's. A thread takes the
- * lowest blocks that nobody has, and executes them one after the other as a single one would: blocks that do
- * not wait for each other execute the same instructions, whoever executes them. It takes several, because of
- * short blocks each is as quickly executed as the host's cores pass the number of the next one, and because
- * neighbours work on neighbouring memory; fewer towards the end, which all threads are to reach together.
+ * share the launch, the constant banks and global memory, in which atomics are the host's. Each begins with a
+ * part of the grid of its own, the same in every launch: a core then finds the memory of its blocks in its
+ * caches, where launches one after the other work on the same. A thread takes the lowest blocks that nobody
+ * has of its part, then of others', and executes them one after the other as a single one would: blocks that
+ * do not wait for each other execute the same instructions, whoever executes them. It takes several, because
+ * of short blocks each is as quickly executed as the host's cores pass the number of the next one, and
+ * because neighbours work on neighbouring memory; fewer towards the end, which all threads are to reach
+ * together.
  *
  * A thread cannot prove that its blocks wait for ever, for the others' may wake them. Where a single thread
  * would make one more block resident so does it, and when there is none, or nothing is left of the budget, it
  * hands its blocks over and ends. When all have ended, one thread goes on with these, alone: deadlocks, and
  * the budget to the instruction, are its business.
  *
- *       thread 0   [0][1]....[5 waits             ]   alone: [2][3][5]
- *       thread 1   [2 waits ][4]
+ *       thread 0   [0][1]....[2 waits             ]   alone: [2][3][5]
+ *       thread 1   [3 waits ][4]
  *
  * Of several blocks that trap the lowest one is reported, which a single thread would have come to first:
  * blocks behind it are given up, those before it finished. What the others had written by then stays written.
@@ -25,24 +28,29 @@
 #include "base/scope.h"
 #include "sim/machine/grid.h"
 #include "sim/machine/jit.h"
+#include "sim/machine/threads.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
-    MAX_CREW = 64,
+    MAX_CREW = MAX_THREADS + 1,
     BUDGET_SHARE = 1 << 20,
-    POLL_NS = 5000000,
     MOST_BLOCKS = 64,      /* of a share */
-    SHARES_OF_A_THREAD = 4 /* that the blocks that are left make at least */
+    SHARES_OF_A_PART = 4,  /* that the blocks that are left of it make at least */
+    PIECES_OF_A_PART = 128 /* and no share is less than one of these: so much threads may wait at the end */
 };
+
+typedef struct { /* of the grid: blocks that are in no share */
+    uint64_t next, end, least;
+    char apart[2 * DEC_LINE_BYTES]; /* another thread writes what follows */
+} Part;
 
 typedef struct {
     Crew *crew;
-    pthread_t thread;
     bool started;
-    ScopeResult end;
+    ScopeResult end; /* of one that has begun */
+    bool began;
     Run run;
     MachineResult res;
     MachineJit *jit;  /* NULL: it interprets everything */
@@ -61,20 +69,17 @@ struct Crew {
     uint64_t first_trap; /* lowest block that trapped; UINT64_MAX */
     uint64_t budget;     /* instructions that nobody has taken */
     bool stop;
-    ScopeLimits limits; /* of each helper */
+    ScopeLimits limits;            /* of each helper */
+    MachineThreads *threads, *own; /* own: those of this launch alone */
     pthread_mutex_t lock;
-    pthread_cond_t ended;
-    uint32_t running;
     Waiting *waiting;
     Cta **begun; /* of these, in their order, what goes on at the end */
-    uint32_t nwaiting, nhelpers, nleft;
-    BlockRange left[MAX_CREW + 2];  /* of shares; behind these what is in none */
-    char apart[2 * DEC_LINE_BYTES]; /* all threads read what is before it, block by block, and write what
-                                       follows */
-    uint64_t next;
-    char apart_too[2 * DEC_LINE_BYTES];
-    Helper helpers[MAX_CREW];
+    uint32_t nwaiting, nhelpers, nparts, nleft;
+    BlockRange left[2 * MAX_CREW];  /* of shares, and of parts */
+    char apart[2 * DEC_LINE_BYTES]; /* all threads read what is before it, block by block */
+    Part parts[MAX_CREW];
     char guard; /* its address is for scope_guard */
+    Helper helpers[];
 };
 
 uint32_t machine_crew_size(const Run *run) {
@@ -97,19 +102,33 @@ uint64_t machine_crew_last_wanted(const Crew *crew) {
     return trap < crew->total ? trap : crew->total - 1;
 }
 
-bool machine_crew_more(const Crew *crew) {
-    return shared_load(&crew->next) <= machine_crew_last_wanted(crew);
+/* Before the end of a part, and wanted. */
+static uint64_t part_end(const Crew *crew, const Part *part) {
+    uint64_t last = machine_crew_last_wanted(crew);
+    return part->end <= last ? part->end : last + 1;
 }
 
-bool machine_crew_take(Crew *crew, BlockRange *share) {
-    if (!machine_crew_more(crew))
-        return false;
-    uint64_t next = shared_load(&crew->next), left = next < crew->total ? crew->total - next : 0,
-             n = left / (SHARES_OF_A_THREAD * (crew->nhelpers + 1));
-    n = n > MOST_BLOCKS ? MOST_BLOCKS : n ? n : 1;
-    share->next = __atomic_fetch_add(&crew->next, n, __ATOMIC_ACQ_REL);
-    share->end = share->next + n < crew->total ? share->next + n : crew->total;
-    return share->next < share->end;
+bool machine_crew_more(const Crew *crew) {
+    for (uint32_t i = 0; i < crew->nparts; i++)
+        if (shared_load(&crew->parts[i].next) < part_end(crew, &crew->parts[i]))
+            return true;
+    return false;
+}
+
+bool machine_crew_take(Crew *crew, uint32_t thread, BlockRange *share) {
+    for (uint32_t i = 0; i < crew->nparts; i++) {
+        Part *part = &crew->parts[(thread + i) % crew->nparts];
+        uint64_t next = shared_load(&part->next), n = 0;
+        if (next >= part_end(crew, part))
+            continue;
+        n = (part->end - next) / SHARES_OF_A_PART;
+        n = n < part->least ? part->least : n > MOST_BLOCKS ? MOST_BLOCKS : n;
+        share->next = __atomic_fetch_add(&part->next, n, __ATOMIC_ACQ_REL);
+        share->end = share->next + n < part->end ? share->next + n : part->end;
+        if (share->next < share->end)
+            return true;
+    }
+    return false;
 }
 
 void machine_crew_extend_budget(Crew *crew, Run *run) {
@@ -201,25 +220,22 @@ static void helper_body(void *user) {
     if (helper->jit)
         run->jit = jit_attach(run, helper->jit);
     machine_grid_init(&grid, run, helper->crew);
+    grid.thread = 1 + (uint32_t)(helper - helper->crew->helpers);
+    grid.spare = machine_take_block(run);
     work(helper->crew, &grid, &helper->trapped);
     pthread_mutex_lock(&helper->crew->lock);
     machine_mark_reached(run);
     pthread_mutex_unlock(&helper->crew->lock);
+    machine_give_block(run, grid.spare);
     machine_give_program(run);
-    machine_cta_free(grid.spare);
     mem_free(grid.slots);
     arena_free(&run->arena);
 }
 
-static void *helper_thread(void *user) {
+static void helper_thread(void *user) {
     Helper *helper = user;
-    Crew *crew = helper->crew;
-    helper->end = scope_run(helper_body, helper, &crew->limits);
-    pthread_mutex_lock(&crew->lock);
-    crew->running--;
-    pthread_cond_signal(&crew->ended);
-    pthread_mutex_unlock(&crew->lock);
-    return NULL;
+    helper->began = true;
+    helper->end = scope_run(helper_body, helper, &helper->crew->limits);
 }
 
 void machine_crew_hold(Crew *crew) { pthread_mutex_lock(&crew->lock); }
@@ -229,33 +245,36 @@ static bool is_stopped(void *user) { return __atomic_load_n(&((Crew *)user)->sto
 
 /* ---- the crew ---- */
 
-static void join_all(Crew *crew) {
+/* Those that have not begun do not: there is nothing left for them. */
+static void take_back(Crew *crew) {
     for (uint32_t i = 0; i < crew->nhelpers; i++)
-        if (crew->helpers[i].started)
-            pthread_join(crew->helpers[i].thread, NULL);
-    for (uint32_t i = 0; i < crew->nhelpers; i++)
-        crew->helpers[i].started = false;
+        if (crew->helpers[i].started && machine_threads_take_back(crew->threads, i))
+            crew->helpers[i].started = false;
 }
 
 /* A helper that gave up has released its memory itself. */
-static bool is_done(const Helper *helper) { return helper->end.end == SCOPE_DONE; }
+static bool is_done(const Helper *helper) { return helper->began && helper->end.end == SCOPE_DONE; }
 
-/* End the helpers and release what they have left. Also when the launch is given up. */
+/* End the helpers' work and release what they have left. Also when the launch is given up. */
 static void dismiss(void *guard) {
     Crew *crew = (Crew *)(void *)((char *)guard - offsetof(Crew, guard));
     __atomic_store_n(&crew->stop, true, __ATOMIC_RELAXED);
-    join_all(crew);
+    take_back(crew);
+    for (uint32_t i = 0; i < crew->nhelpers; i++)
+        while (crew->helpers[i].started && !machine_threads_wait(crew->threads, i))
+            ;
     for (uint32_t i = 0; i < crew->nwaiting; i++)
         if (crew->waiting[i].owner && is_done(crew->waiting[i].owner))
             machine_cta_free(crew->waiting[i].cta);
     for (uint32_t i = 0; i < crew->nhelpers; i++)
         if (is_done(&crew->helpers[i]))
             machine_result_free(&crew->helpers[i].res);
-    pthread_cond_destroy(&crew->ended);
+    machine_threads_close(crew->own);
     pthread_mutex_destroy(&crew->lock);
 }
 
 static void start_helper(Crew *crew, Helper *helper) {
+    uint32_t number = (uint32_t)(helper - crew->helpers);
     helper->crew = crew;
     helper->run = *crew->run;
     helper->run.arena = (Arena){0};
@@ -263,35 +282,24 @@ static void start_helper(Crew *crew, Helper *helper) {
     helper->run.program = NULL;
     helper->run.prog = NULL;
     memset(&helper->run.decoded, 0, sizeof helper->run.decoded);
-    helper->run.spare = NULL;
     helper->run.around = NULL;
     helper->run.jit = NULL;
     if (crew->run->jit)
-        helper->jit = jit_member(crew->run->opt.jit, 1 + (uint32_t)(helper - crew->helpers));
+        helper->jit = jit_member(crew->run->opt.jit, 1 + number);
     helper->trapped = UINT64_MAX;
-    pthread_mutex_lock(&crew->lock);
-    helper->started = pthread_create(&helper->thread, NULL, helper_thread, helper) == 0;
-    crew->running += helper->started; /* fewer do as well */
-    pthread_mutex_unlock(&crew->lock);
+    helper->started =
+        machine_threads_give(crew->threads, number, helper_thread, helper); /* fewer do as well */
 }
 
 static void wait_for_helpers(Crew *crew) {
-    for (bool running = true; running;) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += POLL_NS;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        pthread_mutex_lock(&crew->lock);
-        if (crew->running)
-            pthread_cond_timedwait(&crew->ended, &crew->lock, &until);
-        running = crew->running != 0;
-        pthread_mutex_unlock(&crew->lock);
-        scope_poll();
+    take_back(crew);
+    for (uint32_t i = 0; i < crew->nhelpers; i++) {
+        while (crew->helpers[i].started && !machine_threads_wait(crew->threads, i))
+            scope_poll();
+        crew->helpers[i].started = false;
     }
-    join_all(crew);
     for (uint32_t i = 0; i < crew->nhelpers; i++)
-        if (!is_done(&crew->helpers[i]))
+        if (crew->helpers[i].began && !is_done(&crew->helpers[i]))
             scope_give_up(crew->helpers[i].end.end, crew->helpers[i].end.what);
 }
 
@@ -380,7 +388,8 @@ static int by_next(const void *a, const void *b) {
 
 /* Blocks before `end` that nobody has started. */
 static void take_left(Crew *crew, Grid *grid, uint64_t end) {
-    crew->left[crew->nleft++] = (BlockRange){shared_load(&crew->next), end};
+    for (uint32_t i = 0; i < crew->nparts; i++)
+        crew->left[crew->nleft++] = (BlockRange){shared_load(&crew->parts[i].next), crew->parts[i].end};
     qsort(crew->left, crew->nleft, sizeof *crew->left, by_next);
     for (uint32_t i = 0; i < crew->nleft; i++)
         if (crew->left[i].end > end)
@@ -445,9 +454,14 @@ static bool finish_alone(Crew *crew, Grid *grid, const SimTrap *first) {
     return ok && !trapped;
 }
 
+static uint64_t part_begin(const Crew *crew, uint32_t number) {
+    uint64_t each = crew->total / crew->nparts, more = crew->total % crew->nparts;
+    return each * number + (number < more ? number : more);
+}
+
 bool machine_crew_run(Run *run, Grid *grid) {
     uint32_t size = machine_crew_size(run);
-    Crew *crew = mem_zeroed(1, sizeof *crew);
+    Crew *crew = mem_zeroed(1, sizeof *crew + (size - 1) * sizeof *crew->helpers);
     uint64_t resident = run->opt.max_resident < grid->total ? run->opt.max_resident : grid->total;
     crew->run = run;
     crew->total = grid->total;
@@ -456,16 +470,21 @@ bool machine_crew_run(Run *run, Grid *grid) {
     crew->limits = scope_rest();
     crew->limits.cancel = is_stopped;
     crew->limits.cancel_user = crew;
-    crew->waiting = mem_zeroed(size * resident, sizeof *crew->waiting);
-    crew->begun = mem_zeroed(size * resident, sizeof *crew->begun);
+    crew->waiting = mem_alloc(size * resident * sizeof *crew->waiting);
+    crew->begun = mem_alloc(size * resident * sizeof *crew->begun);
+    crew->threads = run->opt.threads ? run->opt.threads : (crew->own = machine_threads_open());
     pthread_mutex_init(&crew->lock, NULL);
-    pthread_cond_init(&crew->ended, NULL);
     scope_guard(&crew->guard, dismiss);
     run->crew = crew;
     run->budget = 0;
     grid->crew = crew;
     grid->share = (BlockRange){0};
     crew->nhelpers = size - 1;
+    crew->nparts = size;
+    for (uint32_t i = 0; i < size; i++)
+        crew->parts[i] = (Part){.next = part_begin(crew, i),
+                                .end = part_begin(crew, i + 1),
+                                .least = 1 + crew->total / size / PIECES_OF_A_PART};
     for (uint32_t i = 0; i < crew->nhelpers; i++)
         start_helper(crew, &crew->helpers[i]);
     uint64_t trapped;

@@ -83,10 +83,6 @@ static void warp_create(Run *r, Cta *c, uint32_t index) {
         machine_shadow_create(r, warp);
 }
 
-static unsigned checked_modes(const Run *run) {
-    return (unsigned)run->slow | (unsigned)run->opt.report_undefined << 1 | (unsigned)run->opt.unwritten << 2;
-}
-
 static void *zeroed_rows(size_t size_bytes) {
     void *memory = mem_aligned(ROW_BYTES, size_bytes);
     memset(memory, 0, size_bytes);
@@ -174,7 +170,8 @@ static bool has_more(const Grid *grid) {
 static bool take_block(Grid *grid, uint64_t *number) {
     for (; grid->share.next >= grid->share.end && grid->nleft; grid->nleft--)
         grid->share = *grid->left++;
-    if (grid->share.next >= grid->share.end && (!grid->crew || !machine_crew_take(grid->crew, &grid->share)))
+    if (grid->share.next >= grid->share.end &&
+        (!grid->crew || !machine_crew_take(grid->crew, grid->thread, &grid->share)))
         return false;
     *number = grid->share.next++;
     return !grid->crew || *number <= machine_crew_last_wanted(grid->crew);
@@ -730,18 +727,13 @@ bool machine_grid_run(Grid *grid) {
 bool machine_cta_run_grid(Run *run) {
     Grid g;
     machine_grid_init(&g, run, NULL);
-    if (run->spare_for == checked_modes(run)) {
-        g.spare = run->spare;
-        run->spare = NULL;
-    }
+    g.spare = machine_take_block(run);
     bool ok = within_budget(run, g.total);
     if (ok)
         ok = machine_crew_size(run) > 1 ? machine_crew_run(run, &g) : machine_grid_run(&g);
     for (uint32_t s = 0; s < g.n; s++)
         machine_cta_free(g.slots[s]);
-    machine_cta_free(run->spare);
-    run->spare = g.spare;
-    run->spare_for = checked_modes(run);
+    machine_give_block(run, g.spare);
     mem_free(g.slots);
     return ok && !run->trapped;
 }

@@ -12,8 +12,9 @@ typedef struct { /* linear numbers of blocks that nobody has started */
 } BlockRange;
 typedef struct {
     Run *r;
-    Crew *crew;  /* NULL: this thread executes all blocks that are left */
-    Cta **slots; /* resident blocks, in the order in which they started */
+    Crew *crew;      /* NULL: this thread executes all blocks that are left */
+    uint32_t thread; /* of the crew; 0: the one that called */
+    Cta **slots;     /* resident blocks, in the order in which they started */
     uint32_t n, cap;
     bool ended;        /* its blocks were handed over: this thread takes no others */
     Cta *const *begun; /* blocks that were handed over, by number */
@@ -47,8 +48,8 @@ uint32_t machine_crew_size(const Run *run);  /* threads for this launch; 1: no c
 bool machine_crew_run(Run *run, Grid *grid); /* as machine_grid_run, by several threads */
 bool machine_crew_more(const Crew *crew);    /* blocks that are in no thread's share, and wanted */
 uint64_t machine_crew_last_wanted(const Crew *crew);
-/* A share of these, fewer as they become few; false: there are none. */
-bool machine_crew_take(Crew *crew, BlockRange *share);
+/* A share of these for a thread, fewer as they become few; false: there are none. */
+bool machine_crew_take(Crew *crew, uint32_t thread, BlockRange *share);
 /* The resident blocks wait, perhaps for blocks of other threads: they are for the end, and so is what is left
  * of the share. */
 void machine_crew_hand_over(Crew *crew, Grid *grid);

@@ -308,9 +308,6 @@ typedef struct Run {
         uint64_t issues, lanes, off; /* off: of the lanes those whose guard is false */
         uint64_t all;                /* issues more, each by all 32 lanes */
     } cls[CLS_COUNT];
-    struct Cta *spare;  /* memory of a finished block, of this or an earlier run of the session */
-    unsigned spare_for; /* the checked modes that it was made for */
-    struct FindingSet *finding_set;
     struct Around *around; /* what is known of the kernels' barriers, kept as the decoded instructions are */
     struct Replay *replay; /* following a schedule */
     struct Jit *jit;       /* NULL: everything is interpreted */
@@ -575,6 +572,11 @@ bool machine_cta_run_grid(Run *run);
 /* ---- places of decoded instructions (program.c) ---- */
 bool machine_take_program(Run *run, Diags *diags); /* none decoded; E0513 */
 void machine_give_program(Run *run);               /* if it has one; bind.c has noted what is decoded in it */
+/* The memory of a block of an earlier run, as new; NULL: there is none of this launch's shape, or a checked
+ * mode has more. */
+Cta *machine_take_block(Run *run);
+/* For a later run, or to be freed; NULL is fine. */
+void machine_give_block(Run *run, Cta *cta);
 void machine_forget_runs(Run *run);
 void machine_mark_reached(const Run *run); /* in opt.reached */
 void machine_cta_free(Cta *cta);           /* NULL is fine */

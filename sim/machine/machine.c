@@ -120,17 +120,30 @@ const char *machine_finding_name(MachineFindingKind k) {
     return (unsigned)k < MF_KIND_COUNT ? names[k] : "?";
 }
 
+static bool is_before(const uint32_t block[3], const uint32_t other[3]) {
+    unsigned i = 2;
+    while (i && block[i] == other[i])
+        i--;
+    return block[i] < other[i];
+}
+
 void machine_finding(Warp *w, const Dec *d, MachineFindingKind kind, uint32_t lanes, uint64_t other_pc,
                      const char *fmt, ...) {
     Run *r = w->run;
     MachineResult *res = r->res;
-    uint64_t pc = pc_address(r, (uint32_t)(d - w->prog));
-    for (uint32_t i = 0; i < res->nfindings; i++)
-        if (res->findings[i].kind == kind && res->findings[i].pc_bytes == pc &&
-            res->findings[i].other_pc_bytes == other_pc) {
-            res->findings[i].count++;
+    uint64_t pc = pc_address(r, (uint32_t)(d - w->prog)), before = 0;
+    for (uint32_t i = 0; i < res->nfindings; i++) {
+        MachineFinding *known = &res->findings[i];
+        if (known->kind != kind || known->pc_bytes != pc || known->other_pc_bytes != other_pc)
+            continue;
+        known->count++;
+        if (!r->crew || !is_before(w->cta->id, known->block))
             return;
-        }
+        before =
+            known->count - 1; /* a thread of a crew has gone on with lower blocks: this is the first one */
+        memmove(known, known + 1, (--res->nfindings - i) * sizeof *known);
+        break;
+    }
     if (!res->findings)
         res->findings = mem_zeroed(MACHINE_MAX_FINDINGS, sizeof *res->findings);
     if (res->nfindings == MACHINE_MAX_FINDINGS) {
@@ -143,7 +156,7 @@ void machine_finding(Warp *w, const Dec *d, MachineFindingKind kind, uint32_t la
     *finding = (MachineFinding){.kind = kind,
                                 .pc_bytes = pc,
                                 .other_pc_bytes = other_pc,
-                                .count = 1,
+                                .count = before + 1,
                                 .warp = w->index,
                                 .lanes = lanes,
                                 .func = binary_func_at(r->bin, pc),
@@ -655,7 +668,6 @@ void machine_close(MachineSession *session) {
     if (!session)
         return;
     machine_give_program(&session->r);
-    machine_cta_free(session->r.spare);
     arena_free(&session->r.arena);
     mem_free(session);
 }

@@ -53,6 +53,7 @@ typedef enum {
     MACHINE_MUFU_2_LESS
 } MachineMufuUlp;
 typedef struct MachineJit MachineJit;
+typedef struct MachineThreads MachineThreads;
 typedef enum { MACHINE_MUFU_TARGET, MACHINE_MUFU_KEEPS, MACHINE_MUFU_FLUSHES } MachineMufuSubnormal;
 
 #define POLICY(type, field, ...) type field;
@@ -140,6 +141,7 @@ typedef struct {
     uint32_t quantum;            /* warp instructions before another warp runs, 0 = default */
     uint32_t max_resident;       /* blocks at a time, 0 = default; of each thread */
     uint32_t jobs;               /* threads that execute the blocks (crew.c), 0: one */
+    MachineThreads *threads;     /* from one launch to the next; NULL: of this one alone */
     uint32_t ticks_per_us;       /* NANOSLEEP: warp instructions in a microsecond, 0 = 1000 */
     bool report_undefined;       /* follow undefined values; report uses that matter (slow) */
     bool check_control;          /* obey stall counts and scoreboards strictly (slow) */
@@ -229,6 +231,12 @@ MachineSession *machine_open(const Binary *binary, const char *kernel, const Lau
 bool machine_session_run(MachineSession *session, const MachineOptions *opt, MachineResult *res,
                          Diags *diags);
 void machine_close(MachineSession *session);
+
+/* Threads for launches one after the other: those that one with several jobs has started wait for the next.
+ */
+MachineThreads *machine_threads_open(void);
+/* They end. NULL is fine. Between launches. */
+void machine_threads_close(MachineThreads *threads);
 
 /* The compiling engine: libLLVM, opened when the first region is hot, and what it made, for launches one
  * after the other. It changes nothing but the time they take. after: warp instructions in a loop

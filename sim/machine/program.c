@@ -1,17 +1,28 @@
 /* A launch's program: a place for each instruction of the binary, decoded when it is first issued (bind.c),
  * and what calls through addresses find. They cost what the whole module costs, so they stay with the binary:
  * a launch takes those that nobody uses, notes which places it decodes, and leaves these as they were, for
- * the next one. A launch of a small kernel costs what the kernel costs. SPDX-License-Identifier: MIT */
+ * the next one. So does the memory of a block, where the next launch has blocks of the same shape: rows that
+ * no instruction named are 0 in it, as they were. A launch of a small kernel costs what the kernel costs.
+ * SPDX-License-Identifier: MIT */
 #include "base/scope.h"
 #include "sim/machine/internal.h"
 #include "sim/system.h"
 #include <stdlib.h>
+#include <string.h>
+
+enum { MOST_KEPT_BYTES = 4 << 20 }; /* of a block */
+typedef struct {                    /* what its memory depends on */
+    uint32_t threads[3], shared_bytes, local_bytes;
+} BlockShape;
 
 struct Program {
     BinKept kept;
     uint32_t ncode, nfuncs;
     bool clash;       /* two functions have one address */
     FuncPlace *funcs; /* behind the places */
+    Cta *block;       /* memory of one; NULL */
+    BlockShape shape; /* of it */
+    RowSet used;      /* rows of its warps that are not 0 */
     _Alignas(ROW_BYTES) uint32_t zero_rows[MOST_ROWS * 32];
     Dec places[]; /* ncode, and one behind the last instruction, where what runs off the code ends */
 };
@@ -45,11 +56,18 @@ static void find_functions(Program *program, const Binary *binary) {
         program->clash |= program->funcs[i].address == program->funcs[i + 1].address;
 }
 
+static void release_program(void *block) {
+    Program *program = block;
+    machine_cta_free(program->block);
+    mem_free(program);
+}
+
 static Program *new_program(const Binary *binary) {
     size_t places = (binary->ncode + (size_t)1) * sizeof(Dec),
            funcs = (binary->nfuncs + (size_t)binary->nexterns) * sizeof(FuncPlace);
     Program *program = mem_aligned(ROW_BYTES, sizeof *program + places + funcs);
-    *program = (Program){.ncode = binary->ncode,
+    *program = (Program){.kept = {.release = release_program},
+                         .ncode = binary->ncode,
                          .funcs = (FuncPlace *)(void *)((char *)program + sizeof *program + places)};
     for (uint32_t i = 0; i <= binary->ncode; i++)
         program->places[i] = fresh;
@@ -60,7 +78,7 @@ static Program *new_program(const Binary *binary) {
 bool machine_take_program(Run *run, Diags *diags) {
     Program *program = (Program *)(void *)binary_take(run->bin);
     if (program && program->ncode != run->ncode) {
-        mem_free(program);
+        release_program(program);
         program = NULL;
     }
     if (!program)
@@ -82,6 +100,59 @@ void machine_give_program(Run *run) {
     binary_give(run->bin, &run->program->kept);
     run->program = NULL;
     run->prog = NULL;
+}
+
+static BlockShape block_shape(const Run *run) {
+    const uint32_t *block = run->launch->block;
+    return (BlockShape){{block[0], block[1], block[2]}, run->all_shared, run->local_bytes};
+}
+
+static void release_block(void *block) { machine_cta_free(block); }
+static bool has_more_memory(const Run *run) { return run->slow || run->opt.unwritten; }
+
+Cta *machine_take_block(Run *run) {
+    Program *program = run->program;
+    BlockShape shape = block_shape(run);
+    Cta *cta = program->block;
+    if (has_more_memory(run))
+        return NULL;
+    program->block = NULL;
+    if (cta && memcmp(&shape, &program->shape, sizeof shape) != 0) {
+        machine_cta_free(cta);
+        cta = NULL;
+    }
+    if (!cta)
+        return NULL;
+    scope_guard(cta, release_block);
+    for (Warp *warp = cta->warps, *end = warp + cta->nwarps; warp < end; warp++) {
+        warp->run = run;
+        run->level->clear(warp, &program->used);
+    }
+    return cta;
+}
+
+void machine_give_block(Run *run, Cta *cta) {
+    Program *program = run->program;
+    uint64_t bytes = run->all_shared;
+    bool kept = !has_more_memory(run) && !program->block;
+    for (uint32_t i = 0; cta && i < cta->nwarps; i++) {
+        bytes += ROW_COUNT * ROW_BYTES + (uint64_t)run->local_bytes * 32;
+        kept &= !cta->warps[i].copies;
+    }
+    if (!cta || !kept || bytes > MOST_KEPT_BYTES) {
+        machine_cta_free(cta);
+        return;
+    }
+    scope_unguard(cta); /* as the program, which has it from now on */
+    scope_unguard(cta->warps);
+    scope_unguard(cta->shared);
+    for (uint32_t i = 0; i < cta->nwarps; i++) {
+        scope_unguard(cta->warps[i].rows);
+        scope_unguard(cta->warps[i].local_block);
+    }
+    program->block = cta;
+    program->shape = block_shape(run);
+    program->used = run->named;
 }
 
 /* Every instruction by itself again, for the checked modes. */

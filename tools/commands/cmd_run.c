@@ -17,9 +17,10 @@
 
 typedef struct {
     Settings *settings;
-    PtxModule *ptx;         /* engine ptx, or where the binary came from */
-    Binary *binary;         /* engine interp */
-    const uint8_t *aligned; /* MachineOptions.aligned */
+    PtxModule *ptx;          /* engine ptx, or where the binary came from */
+    Binary *binary;          /* engine interp */
+    const uint8_t *aligned;  /* MachineOptions.aligned */
+    MachineThreads *threads; /* of all launches; NULL: one is enough */
     SimMemory *mem;
     FILE *trace;
     TextStream *printed; /* --json: by the threads, for the report */
@@ -162,6 +163,7 @@ static bool machine_launch(Run *run, const PlanLaunch *launch) {
     MachineOptions opt = run->settings->machine;
     opt.aligned = run->aligned;
     opt.jobs = run->settings->jobs;
+    opt.threads = run->threads;
     MachineResult res;
     if (run->trace || run->flow) {
         opt.trace = trace_machine;
@@ -539,6 +541,7 @@ int cmd_run(Settings *settings) {
                                                                       : MACHINE_STENCILS_FIRST,
                                                   .background = !waits,
                                                   .cache = copies ? NULL : code_folder(settings)});
+    r.threads = settings->jobs > 1 ? machine_threads_open() : NULL;
     if (cli_read_plan(settings) && check_names(&r) && open_input(&r) && open_trace(&r)) {
         r.mem = plan_memory(&settings->plan, &settings->diags);
         note_barriers(&r);
@@ -561,6 +564,7 @@ int cmd_run(Settings *settings) {
         simmem_free(r.mem);
     bin_flow_free(r.flow);
     lanes_free(&r.lanes);
+    machine_threads_close(r.threads);
     settings->still_compiles = !machine_jit_close(settings->machine.jit);
     settings->machine.jit = NULL;
     binary_free(r.binary);

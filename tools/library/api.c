@@ -106,6 +106,7 @@ void hd_destroy(HdContext *context) {
     if (!context)
         return;
     hd_free_memories(context);
+    machine_threads_close(context->threads);
     while (context->modules) {
         HdModule *module = context->modules;
         context->modules = module->next;
@@ -477,11 +478,18 @@ static uint64_t step_limit(const HdLaunch *launch) {
     return launch->max_steps ? launch->max_steps : UINT64_MAX;
 }
 
-static HdStatus run_machine(Plan *plan, const HdLaunch *launch, const Binary *binary, SimMemory *mem,
-                            Diags *d) {
+static MachineThreads *threads_of(HdContext *context) {
+    if (!context->threads)
+        context->threads = machine_threads_open();
+    return context->threads;
+}
+
+static HdStatus run_machine(HdContext *context, Plan *plan, const HdLaunch *launch, const Binary *binary,
+                            SimMemory *mem, Diags *d) {
     MachineResult result;
     MachineOptions options = {.max_issues = step_limit(launch),
                               .jobs = launch->jobs,
+                              .threads = launch->jobs > 1 ? threads_of(context) : NULL,
                               .call = launch->host_call ? host_call : NULL,
                               .call_user = (void *)(uintptr_t)launch,
                               .print = deliver_print,
@@ -529,8 +537,9 @@ static void run_launch(ApiCall *call, ProfileCounter *counter, Diags *d) {
     SimMemory *mem = kept ? simmem_clone(kept->mem) : plan_memory(&plan, d);
     call->status = HD_ERR_INPUT;
     if (mem) {
-        call->status = call->binary ? run_machine(&plan, call->launch, call->binary->binary, mem, d)
-                                    : run_ptx(&plan, call->launch, call->ptx->ptx, mem, counter, d);
+        call->status = call->binary
+                           ? run_machine(call->context, &plan, call->launch, call->binary->binary, mem, d)
+                           : run_ptx(&plan, call->launch, call->ptx->ptx, mem, counter, d);
         if (call->status != HD_ERR_INPUT)
             copy_back(&plan, mem, call->launch);
         if (kept && call->status != HD_ERR_INPUT)

@@ -8,7 +8,7 @@
 #include "check/validate/plan/plan.h"
 #include "emit/elf/binary.h"
 #include "frontend/ast.h"
-#include "sim/launch.h"
+#include "sim/machine/machine.h"
 #include "tools/jobs/driver.h"
 
 struct HdModule {
@@ -25,6 +25,7 @@ struct HdContext {
     HdOptions options;
     HdModule *modules;
     HdMemory *memories;
+    MachineThreads *threads; /* of its launches; NULL: none had several */
 };
 
 struct HdMemory {

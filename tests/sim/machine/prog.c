@@ -35,7 +35,7 @@ MachInst *branch(Prog *p, Operand guard, int l) {
 }
 void bssy(Prog *p, unsigned b, int l) { to_label(p, emit(p, OT_BSSY, 0, EMPTY, S(B(b), TARGET, PT_)), l); }
 void bsync(Prog *p, unsigned b) { emit(p, OT_BSYNC, 0, EMPTY, S(B(b), PT_)); }
-void brk(Prog *p, unsigned b) { emit(p, OT_BREAK, 0, EMPTY, S(B(b), PT_)); }
+void break_(Prog *p, unsigned b) { emit(p, OT_BREAK, 0, EMPTY, S(B(b), PT_)); }
 void yield(Prog *p) { emit(p, OT_YIELD, 0, EMPTY, S(PT_)); }
 void warpsync(Prog *p, Operand mask) { emit(p, OT_WARPSYNC, 0, EMPTY, S(mask, PT_)); }
 void exit_(Prog *p, Operand guard) { emit(p, OT_EXIT, 0, EMPTY, S(PT_))->guard = guard; }

@@ -50,7 +50,7 @@ void label(Prog *prog, int l);
 MachInst *branch(Prog *prog, Operand guard, int l); /* BRA */
 void bssy(Prog *prog, unsigned b, int l);
 void bsync(Prog *prog, unsigned b);
-void brk(Prog *prog, unsigned b);
+void break_(Prog *prog, unsigned b);
 void yield(Prog *prog);
 void warpsync(Prog *prog, Operand mask);
 void exit_(Prog *prog, Operand guard);

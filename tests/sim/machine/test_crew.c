@@ -5,9 +5,11 @@
 #include "tests/part.h"
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { BLOCKS = 48, THREADS = 64, WORDS = BLOCKS * THREADS };
-enum { WAITING = 16 }; /* blocks of a chain that ends: its time grows with their square */
+enum { WAITING = 11 }; /* blocks of a chain that ends: its time grows with their square */
 static const uint32_t jobs[] = {1, 2, 3, 8, BLOCKS + 5};
 #define EACH_JOBS(j) for (unsigned j = 0; j < sizeof jobs / sizeof *jobs; j += test_part())
 
@@ -41,11 +43,13 @@ typedef struct {
     SimMemory *mem;
     uint64_t params[2]; /* a word for each thread; 64 words */
 } Done;
-static MachineJit *engine; /* NULL: the interpreter */
+static MachineJit *engine;      /* NULL: the interpreter */
+static MachineThreads *threads; /* NULL: each launch has its own */
 static Done run_blocks(const Prog *prog, unsigned blocks, const MachineOptions *given) {
     Prog p = *prog; /* prog_run sets the targets of branches */
     MachineOptions options = given ? *given : (MachineOptions){0}, *opt = &options;
     options.jit = engine;
+    options.threads = threads;
     Done done = {.mem = simmem_create()};
     done.params[0] = buffer(done.mem, WORDS);
     done.params[1] = buffer(done.mem, 64);
@@ -356,14 +360,74 @@ static void given_up(void **state) {
     free(p);
 }
 
-/* The same with compiled code for all that is executed. */
+/* A register that no instruction of a launch has written is 0, whatever an earlier launch of the binary left
+ * in its blocks' memory. */
+static void rows_of_earlier_launches(void **state) {
+    (void)state;
+    Prog *p = fresh();
+    mov(p, 5, PARAM(2));
+    isetp(p, 0, ICmp_EQ, R(5), RZ_);
+    branch(p, P(0), 0);
+    mov(p, 20, IMM(7));
+    label(p, 0);
+    stg(p, 2, 20);
+    exit_(p, PT_);
+    SimMemory *mem = simmem_create();
+    uint64_t params[] = {buffer(mem, WORDS), 0, 0};
+    Ran built = prog_run(p, BLOCKS, THREADS, mem, params, 3, NULL);
+    machine_result_free(&built.res);
+    Binary *binary = calloc(1, sizeof *binary);
+    *binary = p->bin;
+    binary_keep_decoded(binary);
+    Launch launch = {.grid = {BLOCKS, 1, 1},
+                     .block = {THREADS, 1, 1},
+                     .params = (const uint8_t *)params,
+                     .param_bytes = sizeof params};
+    for (unsigned i = 0; i < 6; i++) {
+        params[2] = i % 2 == 0;
+        MachineResult result;
+        MachineOptions opt = {.jobs = 1 + i / 2, .jit = engine, .threads = threads};
+        assert_true(machine_run(binary, "test", &launch, mem, &opt, &result, &(Diags){0}));
+        machine_result_free(&result);
+        for (unsigned k = 0; k < WORDS; k++)
+            assert_int_equal(word(mem, params[0], k), params[2] ? 7 : 0);
+    }
+    binary_free(binary);
+    simmem_free(mem);
+    free(p);
+}
+
+/* A process that was forked has none of the threads. */
+static void forked(void **state) {
+    (void)state;
+#ifndef __SANITIZE_THREAD__ /* which lets no such process start one */
+    Prog *p = fresh();
+    stg(p, 2, 1);
+    exit_(p, PT_);
+    Done one = run(p, &(MachineOptions){.jobs = 3});
+    pid_t child = fork();
+    if (child == 0) {
+        Done many = run(p, &(MachineOptions){.jobs = 3});
+        _exit(many.ran.ok && word(many.mem, many.params[0], WORDS - 1) == WORDS - 1 ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    end(&one);
+    free(p);
+#endif
+}
+
+/* The same with compiled code for all that is executed, and threads that each launch finds. */
 static int copy_all(void **state) {
     (void)state;
+    threads = machine_threads_open();
     engine = machine_jit_open(&(MachineJitOptions){.after = 1, .stencils = MACHINE_STENCILS_ONLY});
     return 0;
 }
 static int compile_all(void **state) {
     (void)state;
+    threads = machine_threads_open();
     engine = machine_jit_open(&(MachineJitOptions){.after = 1, .quick = true});
     return 0;
 }
@@ -373,7 +437,9 @@ static int has_compiled(void **state) {
     bool good = stats->failed[0] || /* this host may have no code, or no libLLVM */
                 ((stats->copied || stats->regions) && stats->executed);
     machine_jit_close(engine);
+    machine_threads_close(threads);
     engine = NULL;
+    threads = NULL;
     return good ? 0 : -1;
 }
 
@@ -387,7 +453,9 @@ int main(void) {
                                        cmocka_unit_test(shares_left),
                                        cmocka_unit_test(lowest_trap),
                                        cmocka_unit_test(budget),
-                                       cmocka_unit_test(given_up)};
+                                       cmocka_unit_test(given_up),
+                                       cmocka_unit_test(rows_of_earlier_launches),
+                                       cmocka_unit_test(forked)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     failed += cmocka_run_group_tests_name("stencils", tests, copy_all, has_compiled);
     return failed + cmocka_run_group_tests_name("compiled", tests, compile_all, has_compiled);

@@ -90,7 +90,7 @@ static Prog *spin_lock(bool with_yield, bool with_break) {
     bssy(p, 0, 3);
     branch(p, NP(0), 2); /* lanes 0..15 take the lock */
     if (with_break)
-        brk(p, 0);
+        break_(p, 0);
     label(p, 0);
     emit(p, OT_ATOMG_CAS, MSET(ATOMG_CAS, e, 1), D(R(8), PT_),
          S(op_with(R2(6), OPM_WIDE64), NONE, IMM(0), RZ_, R(9)));
@@ -167,7 +167,7 @@ static Prog *parked_partner(bool with_yield, bool with_break) {
     if (with_yield)
         yield(p);
     if (with_break)
-        brk(p, 0);
+        break_(p, 0);
     mov(p, 5, IMM(0)); /* return point */
     branch(p, PT_, 2);
     label(p, 3);
@@ -271,7 +271,7 @@ static Prog *bypass(bool with_break) {
     mov(p, 4, IMM(5));
     bssy(p, 0, 1);
     if (with_break)
-        brk(p, 0);
+        break_(p, 0);
     branch(p, PT_, 1);
     bsync(p, 0);
     label(p, 1);

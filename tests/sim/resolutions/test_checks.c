@@ -52,7 +52,7 @@ static Prog *bypass(bool with_break) {
     Prog *p = fresh();
     bssy(p, 0, 1);
     if (with_break)
-        brk(p, 0);
+        break_(p, 0);
     branch(p, PT_, 1);
     bsync(p, 0);
     label(p, 1);
