@@ -133,6 +133,9 @@ typedef enum { RELOC_NONE, RELOC_ABS32_LO, RELOC_ABS32_HI, RELOC_CALL_REL, RELOC
                RELOC_TEXTURE /* a handle, whose word of constant memory the writer gives */,
                RELOC_CONST_OFFSET32 /* in constant bank 3; of objects for linkers */, RELOC_KIND_COUNT } RelocKind;
 // clang-format on
+/* A symbol that no file defines: the bytes from one texture to the next in the driver's table of what they
+ * are, as ptxas names them. Loaders know the number. */
+#define IR_TEXTURE_BYTES ".nv.unified.texrefDescSize"
 typedef struct { /* what an OPK_SYM operand names */
     StrId symbol;
     int64_t addend;

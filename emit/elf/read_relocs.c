@@ -143,7 +143,7 @@ static bool set_address(ElfReader *reader, const Reloc *reloc, uint64_t word[2])
 /* How long what the driver's tables say of a texture, a sampler or a surface is: ptxas's name for a number
  * that a loader knows. That of textures is ours; the others are left open, and such code is not run. */
 static bool take_table(ElfReader *reader, const Reloc *reloc, uint64_t word[2], BinFixup *fixup) {
-    static const char texture[] = ".nv.unified.texrefDescSize", end[] = "DescSize";
+    static const char texture[] = IR_TEXTURE_BYTES, end[] = "DescSize";
     size_t n = strlen(reloc->s.name);
     if (reloc->s.section != SHN_UNDEF || n < sizeof end ||
         strcmp(reloc->s.name + n - (sizeof end - 1), end) != 0)

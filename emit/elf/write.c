@@ -318,8 +318,19 @@ static void add_extern_symbols(ElfWriter *writer) {
     }
 }
 
+/* What code asks of textures is in a table of the driver's, of which only loaders know how it is laid out. */
+static void add_table_symbol(ElfWriter *writer, StrId symbol) {
+    const char *name = str_text(writer->code->ir->strings, symbol);
+    if (strcmp(name, IR_TEXTURE_BYTES) == 0 && !strmap_get(&writer->symbols, symbol))
+        strmap_put(&writer->symbols, writer->a, symbol,
+                   elf_add_symbol(writer, name, 0, sizeof(uint32_t), ELF64_ST_INFO(STB_WEAK, STT_OBJECT), 0,
+                                  SHN_UNDEF));
+}
+
 static void add_texture_symbols(ElfWriter *writer) {
-    for (uint32_t i = 0; i < writer->code->nfuncs; i++)
+    for (uint32_t i = 0; i < writer->code->nfuncs; i++) {
+        for (uint32_t k = 0; k < writer->code->funcs[i].relocs.n; k++)
+            add_table_symbol(writer, writer->code->funcs[i].relocs.at[k].symbol);
         for (uint32_t k = 0; k < writer->parts[i].textures.n; k++) {
             StrId name = writer->parts[i].textures.at[k];
             unsigned type = elf_is_surface(writer->code, name) ? STT_NV_SURFACE : STT_NV_TEXTURE;
@@ -328,6 +339,7 @@ static void add_texture_symbols(ElfWriter *writer) {
                            elf_add_symbol(writer, str_text(writer->code->ir->strings, name), 0, 0,
                                           ELF64_ST_INFO(STB_GLOBAL, type), 0, SHN_UNDEF));
         }
+    }
 }
 
 void elf_find_externs(const ElfWriter *writer, const CodeFunc *f, ElfSyms *out) {

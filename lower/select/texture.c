@@ -468,6 +468,34 @@ bool isel_txq(Sel *sel, const PtxInsn *in) {
     return true;
 }
 
+/* A word of the driver's table, which has an entry for each texture: ptxas 13.0's code reads them there, and
+ * so its table has the words. */
+bool isel_txq_mode(Sel *sel, const PtxInsn *in) {
+    enum { FIRST_WORD = 12 };
+    PtxTexture t = ptx_texture(in);
+    unsigned word = in->sub == SUB_ADDRESS_0   ? 0
+                    : in->sub == SUB_ADDRESS_1 ? 1
+                    : in->sub == SUB_ADDRESS_2 ? 2
+                    : in->sub == SUB_FILTER    ? 3
+                                               : 4;
+    if (ptx_own_samplers(sel->ptx))
+        return sel_error(sel, "queries of a sampler of its own are not compiled");
+    StrId symbol = str_intern_z(sel->l->strings, IR_TEXTURE_BYTES);
+    Operand number =
+        sel_value(sel, sel_and(sel, sel_value(sel, handle_of(sel, t.place)), op_imm(TEXTURE_MASK)));
+    Operand each = EMIT_R(sel, OT_MOV, 0, ir_sym(sel->f, symbol, 0, RELOC_SHARED_OFFSET32));
+    Wide begin = sel_launch_pair(sel, sel->ti->texture_table_offset_bytes);
+    Wide at = sel_imad_wide(sel, false, number, each, &begin);
+    Operand src[3] = {op_with(sel_pair(sel, at.w[0], at.w[1]), OPM_WIDE64), op_none(),
+                      op_imm(FIRST_WORD + 4 * word)};
+    sel_write32(
+        sel, t.result, TY_B32,
+        sel_emit_dst(sel, OT_LDG,
+                     MSET(LDG, sz, MemSz_32) | MSET(LDG, e, MemAddr_E) | MSET(LDG, order, MemOrder_CONSTANT),
+                     0, RF_R, 1, 3, src));
+    return true;
+}
+
 /* ---- surfaces ---- */
 
 static unsigned surf_dim(const PtxInsn *in) {

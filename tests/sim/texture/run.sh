@@ -90,7 +90,7 @@ for target in sm_75 sm_90; do
     "$heddle" compile many.ptx -t $target -o own.cubin && "$heddle" validate many.ptx own.cubin --launch many.json > out 2>&1 ||
         fail "levels for $target: $(tail -1 out)"
 done
-# how a texture is read: ptxas's code looks into a table of the driver, which the machine lays; own code does not. The numbers
+# how a texture is read: code looks into a table of the driver, as ptxas's does, which the machine lays. The numbers
 # are places in the lists of PTX ISA 5.3 (wrap, mirror, clamp_ogl, clamp_to_edge, clamp_to_border; nearest, linear)
 cat > modes.ptx << 'END'
 .version 7.0
@@ -113,8 +113,12 @@ echo '{"buffers": {"b": {"type": "f32", "count": 16}, "o": {"type": "u32", "coun
 "wrapped": {"buffer": "b", "size": [4, 4], "texel": "f32", "normalized": true, "address": ["wrap", "clamp"]}},
 "launches": [{"grid": [1], "block": [1], "args": ["tex:t", "o"]}], "checks": [{"buffer": "o", "values": [1, 4, 0, 1, 1, 0, 3, 0, 1]}]}' > modes.json
 "$heddle" run modes.ptx --launch modes.json --engine ptx > out 2>&1 || fail "modes: $(tail -1 out)"
-"$heddle" compile modes.ptx -t sm_90 -o own.cubin > out 2>&1 && fail "modes are compiled"
-grep -q 'a table of the driver has it' out || fail "modes are refused without a reason: $(tail -1 out)"
+for target in bru1 sm_75 sm_80 sm_90; do
+    "$heddle" run modes.ptx -t $target --launch modes.json > out 2>&1 || fail "modes for $target: $(tail -1 out)"
+done
+sed 's/txq.addr_mode_0.b32 %r0/txq.channel_order.b32 %r0/' modes.ptx > order.ptx
+"$heddle" compile order.ptx -t sm_90 -o own.cubin > out 2>&1 && fail "formats are compiled"
+grep -q 'a table of the driver has it' out || fail "formats are refused without a reason: $(tail -1 out)"
 for sm in 75 80 86 89 90; do
     [ -n "$ptxas" ] && [ -x "$ptxas" ] || continue
     sed "s/^.target sm_75/.target sm_$sm/; s/^.version 7../.version 8.0/" modes.ptx > theirs.ptx
