@@ -26,8 +26,8 @@ enum { LOOK_AFTER = 100000 };
  * there is a limit to all that is not loops. Over stencils code of LLVM gains less than over the interpreter,
  * tenths of a nanosecond an instruction: where compiling takes time from them, they must have run for five
  * times as long as opening libLLVM, 20 ms, and compiling take, so that it is never much that is lost; and
- * nothing where a warp comes to a few instructions only once. With an option that says after how many
- * instructions to compile there are none before it. */
+ * nothing where a warp comes to a few instructions only once, or for a few each time. With an option that
+ * says after how many instructions to compile there are none before it. */
 enum { COPY_AFTER = 4000, COPY_EXECUTIONS = 125, MOST_STRAIGHT_BYTES = 256 << 10 };
 enum { BUSY_FACTOR = 10, BUSY_LEAST = 100000000, SHORT_REGION = 64 };
 /* What is executed of such a region counts in later runs, too, where code is kept on disk: a launch that is
@@ -555,6 +555,10 @@ static void compile_region(MachineJit *maker, Run *run, uint32_t pc, unsigned ki
     region.shared = is_member;
     if (slot->copied[kind] && !gains_over_stencils(run, &region))
         return;
+    if (slot->copied[kind] && slot->heat[kind] / SHORT_REGION < slot->entries[kind]) {
+        ask_at(slot, kind, 2 * (uint64_t)slot->heat[kind]);
+        return;
+    }
     set_pending(&wanted, run, &region, kind);
     wanted.key = region_key(run, &region, kind, engine->quick);
     JitCode *code = find_any_code(maker, wanted.key);

@@ -24,8 +24,9 @@ enum { JIT_FULL, JIT_MASKED, JIT_KINDS };
 
 typedef struct JitSlot { /* of an instruction */
     JitCode *code[JIT_KINDS];
-    uint32_t heat[JIT_KINDS];   /* instructions of the loops that came here */
-    uint32_t wanted[JIT_KINDS]; /* heat at which to think of compiling again; 0: the threshold */
+    uint32_t heat[JIT_KINDS];    /* instructions of the loops that came here */
+    uint32_t entries[JIT_KINDS]; /* of warps in code of stencils */
+    uint32_t wanted[JIT_KINDS];  /* heat at which to think of compiling again; 0: the threshold */
     bool hopeless[JIT_KINDS];
     bool copied[JIT_KINDS];     /* the code is of stencils: LLVM's is better */
     uint16_t length[JIT_KINDS]; /* instructions of the region that is to be copied later; 0: not known */

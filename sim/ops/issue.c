@@ -145,7 +145,10 @@ static __attribute__((noinline)) void heat_at(Warp *warp, uint32_t pc, unsigned 
     if (slot->code[kind] && !slot->copied[kind]) /* the best there is */
         return;
     uint32_t wanted = slot->wanted[kind] ? slot->wanted[kind] : jit->threshold;
-    slot->heat[kind] += slot->heat[kind] < UINT32_MAX / 2 ? insts : 0;
+    if (slot->heat[kind] < UINT32_MAX / 2) {
+        slot->heat[kind] += insts;
+        slot->entries[kind] += slot->copied[kind];
+    }
     if (slot->heat[kind] >= wanted && !slot->hopeless[kind])
         jit_compile(warp, pc, kind);
 }
