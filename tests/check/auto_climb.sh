@@ -128,9 +128,12 @@ kernel hidden '.param .u64 a, .param .u32 n' "$index mul.lo.s32 %y, %n, 0x9e3779
 mixed=$(for k in $(seq 20); do echo 'xor.b32 %t, %t, %y; add.u32 %y, %y, %t;'; done)
 kernel mixed '.param .u64 a, .param .u32 n' "$index mov.u32 %t, %i; $mixed setp.ne.u32 %p, %y, 0x5a5a5a5a; @%p bra END; $put" 'little covered'
 
+# a number for which something is left out, and nothing else is executed
+kernel around '.param .u64 a, .param .u32 n' "$index mad.lo.s32 %y, %n, 3, 5; setp.eq.s32 %p, %y, 236; @%p bra OUT; mad.lo.s32 %i, %i, 3, 7; OUT: ${put/85/83}" equal
+
 # other code behind the same conditions
-for name in tiles multiple square asserted absent aligned stack large flag inplace byte cube digest target; do
-    sed "s/xor.b32 %y, %y, 85/xor.b32 %y, %y, 84/" $name.ptx >$name.wrong.ptx
+for name in tiles multiple square asserted absent aligned stack large flag inplace byte cube digest target around; do
+    sed 's/xor.b32 %y, %y, 85/xor.b32 %y, %y, 84/; s/%y, 236;/%y, 239;/' $name.ptx >$name.wrong.ptx
     "$heddle" compile $name.wrong.ptx -o $name.wrong.cubin || fail "$name.wrong.ptx"
     "$heddle" validate $name.ptx $name.wrong.cubin --launch auto >$name.wrong.report
     [ $? -eq 4 ] || fail "$name: wrong code is not found: $(head -3 $name.wrong.report)"

@@ -26,6 +26,7 @@ typedef struct {
     SimMemory *before;        /* of the PTX side, before the launch */
     bool *skip;               /* by allocation: not compared */
     uint64_t stores;
+    uint64_t executed;  /* thread instructions of the PTX, in the launch */
     bool alone;         /* a thread that was alone ended in a trap statement, and left the same memory */
     bool automatic;     /* launches are inferred */
     bool race_free;     /* this one is known to have no races */
@@ -99,14 +100,18 @@ static uint64_t launch_threads(const PlanLaunch *launch) {
     return (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2] * block_threads(launch);
 }
 
-/* Has the PTX no end in this order within 64 times what the first one took? */
-static bool hangs_in_order(const Judge *judge, const PlanLaunch *launch, uint64_t executed,
-                           PtxRunOptions order) {
+/* Thread instructions behind which another order of the PTX is taken to have no end: 64 times what the first
+ * one took. */
+static uint64_t longest_order(const Judge *judge) {
     enum { LONGER = 64, LEAST = 10000 };
+    return LEAST + LONGER * judge->executed;
+}
+
+static bool hangs_in_order(const Judge *judge, const PlanLaunch *launch, PtxRunOptions order) {
     Diags quiet = {.sink = silent};
     SimMemory *memory = simmem_clone(judge->before);
     PtxRunResult result = {0};
-    order.budget = LEAST + LONGER * executed;
+    order.budget = longest_order(judge);
     bool ran = memory && diff_run_ptx(judge->p, launch, judge->m, memory, &order, &result, &quiet);
     if (memory)
         simmem_free(memory);
@@ -119,23 +124,23 @@ static bool hangs_in_order(const Judge *judge, const PlanLaunch *launch, uint64_
  * and how long a turn is in statements depends on the code; so are orders in which one warp comes late.
  * Within a warp each lane has its turn: in lockstep those that wait for a lock may keep the one that has it
  * from going on, which PTX does not allow. */
-static bool hangs_in_an_order(const Judge *judge, const PlanLaunch *launch, uint64_t executed) {
+static bool hangs_in_an_order(const Judge *judge, const PlanLaunch *launch) {
     enum { MOST_HELD = 16 };
     static const uint32_t turns[] = {1u << 15, 1u << 12, 1u << 18};
     bool hangs = false;
     for (unsigned i = 0; i < 2 * sizeof turns / sizeof *turns && !hangs; i++)
-        hangs = hangs_in_order(judge, launch, executed,
+        hangs = hangs_in_order(judge, launch,
                                (PtxRunOptions){.descending = (i % 2 == 0) == judge->other_moments,
                                                .turn = turns[i / 2],
                                                .late_copies = judge->other_moments});
     for (unsigned i = 0; i < MOST_HELD && SIM_WARP_LANES * i < block_threads(launch) && !hangs; i++)
-        hangs = hangs_in_order(judge, launch, executed,
+        hangs = hangs_in_order(judge, launch,
                                (PtxRunOptions){.descending = judge->other_moments,
                                                .held = 1 + i,
-                                               .held_for = 4 * executed,
+                                               .held_for = 4 * judge->executed,
                                                .late_copies = judge->other_moments});
     for (unsigned i = 0; i < ORDERS_ENOUGH && !hangs; i++)
-        hangs = hangs_in_order(judge, launch, executed, (PtxRunOptions){.seed = 1 + i * 0x9e37u});
+        hangs = hangs_in_order(judge, launch, (PtxRunOptions){.seed = 1 + i * 0x9e37u});
     return hangs;
 }
 
@@ -296,7 +301,7 @@ static void judge_traps(Judge *judge, const PlanLaunch *launch, const PtxRunResu
     bool alike = trap_class(ptx->kind) == trap_class(machine->kind) ||
                  diff_traps_alike(judge->b, judge->opt->other.engine, ptx->kind, machine->kind);
     if (ptx->kind == TRAP_NONE && trap_class(machine->kind) == TRAP_DEADLOCK &&
-        hangs_in_an_order(judge, launch, run->thread_insns)) {
+        hangs_in_an_order(judge, launch)) {
         worse(judge->j, VERDICT_TRAP_ALIKE);
         note(judge->j, "PTX: finishes, but not in every order of threads; machine: %s",
              sim_trap_name(machine->kind));
@@ -329,21 +334,22 @@ static void judge_memory(Judge *judge, const PlanLaunch *l, bool unordered, bool
     }
     Orders o = {0};
     if (!equal || !judge->order_free)
-        o = judge_try_orders(&(OrdersQuestion){.plan = judge->p,
-                                               .launch = l,
-                                               .module = judge->m,
-                                               .binary = judge->b,
-                                               .other = &judge->opt->other,
-                                               .options = &judge->opt->machine,
-                                               .budget = ptx_budget(judge),
-                                               .late_copies = !judge->race_free,
-                                               .orders = judge->opt->orders,
-                                               .before = judge->before,
-                                               .ptx = judge->ptx,
-                                               .machine = judge->machine,
-                                               .skip = judge->skip,
-                                               .equal = equal,
-                                               .other_moments = judge->other_moments});
+        o = judge_try_orders(&(OrdersQuestion){
+            .plan = judge->p,
+            .launch = l,
+            .module = judge->m,
+            .binary = judge->b,
+            .other = &judge->opt->other,
+            .options = &judge->opt->machine,
+            .budget = longest_order(judge) < ptx_budget(judge) ? longest_order(judge) : ptx_budget(judge),
+            .late_copies = !judge->race_free,
+            .orders = judge->opt->orders,
+            .before = judge->before,
+            .ptx = judge->ptx,
+            .machine = judge->machine,
+            .skip = judge->skip,
+            .equal = equal,
+            .other_moments = judge->other_moments});
     if (o.different && unordered) { /* of one value in the first order, not in another */
         worse(judge->j, VERDICT_RACY);
         note(judge->j, "memory %s; unordered stores, and %u orders of threads give another result",
@@ -404,8 +410,7 @@ static void judge_other_moments(Judge *judge, const PlanLaunch *launch, const Ma
         return;
     bool equal = trap.kind == TRAP_NONE && diff_memory(judge->machine, memory, judge->skip, &diff);
     judge->other_moments = true;
-    bool hangs =
-        trap_class(trap.kind) == TRAP_DEADLOCK && hangs_in_an_order(judge, launch, run->thread_insns);
+    bool hangs = trap_class(trap.kind) == TRAP_DEADLOCK && hangs_in_an_order(judge, launch);
     SimMemory *unused = equal || hangs ? memory : judge->machine;
     if (unused != memory)
         judge->machine = memory;
@@ -449,6 +454,7 @@ static bool judge_launch(Judge *judge, const PlanLaunch *launch, bool *stop) {
     bool unordered = pr.nraces != 0,
          undefined = pr.first_warning.kind == TRAP_COLLECTIVE && !judge->automatic;
     bool overrun = pr.first_warning.kind == TRAP_OUT_OF_RANGE;
+    judge->executed = pr.thread_insns;
     keep_races(judge->j, &pr);
     if (!mo.max_issues)
         mo.max_issues = diff_machine_budget(&pr);

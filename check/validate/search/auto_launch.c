@@ -321,6 +321,36 @@ static void add_data_sets(AutoSearch *search, AutoLaunches *out) {
     }
 }
 
+static bool goes_one_way(const AutoSearch *search) {
+    bool any = false, taken;
+    for (uint32_t f = 0; f < search->m->nfuncs; f++)
+        for (uint32_t i = 0; search->flow.funcs[f] && i < search->m->funcs[f].ninsns; i++)
+            any |= search->sum.ptx[f][i] && auto_wants_taken(search, f, i, &taken);
+    return any;
+}
+
+/* Branches that go one way in all launches kept are led the other way, which may be around a loop or a block:
+ * nothing is executed there, and a binary that never goes there looks right. */
+static void add_ways(AutoSearch *search, AutoLaunches *out) {
+    enum { TRIES = 24, BRIEF = 1 << 15, WAYS = 3 };
+    char reason[256];
+    unsigned n = out->nplans, kept = 0;
+    uint64_t random = search->opt->seed ^ (RNG_STEP * 7), most = search->spent + MOST_SPENT / 8;
+    search->both_ways = true;
+    for (unsigned k = 0; k < TRIES && kept < WAYS && goes_one_way(search); k++) {
+        if (!n || out->nplans >= AUTO_MAX_LAUNCHES || search->spent >= most)
+            break;
+        AutoAttempt attempt = search->kept[k % n];
+        if (attempt.cost > BRIEF)
+            auto_one_warp(search, &attempt, false);
+        attempt.budget = least(EDGES_BUDGET, EDGES_TIMES * attempt.cost + EDGES_MORE);
+        if (auto_steer(search, &attempt, &random) && try_attempt(search, &attempt, LOOK_VALUES, reason) &&
+            search->trap.kind == TRAP_NONE && is_new(search, true))
+            kept += keep_if_sound(search, &attempt, out);
+    }
+    search->both_ways = false;
+}
+
 /* Long chains of floating-point arithmetic see few classes of operands: data of one kind after the other, in
  * the launches kept, those that do most first. */
 static void add_kinds(AutoSearch *search, AutoLaunches *out) {
@@ -618,6 +648,7 @@ static void search_launches(AutoSearch *search, AutoLaunches *out) {
         add_fresh(search, out);
         add_sizes(search, out);
         add_data_sets(search, out);
+        add_ways(search, out);
         add_kinds(search, out);
     }
     if (!out->nplans && rest.trapping) {

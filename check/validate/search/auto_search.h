@@ -109,7 +109,9 @@ typedef struct AutoSearch {
     bool sees_order;           /* statements that tell the order of threads without memory */
     const uint32_t *block;     /* the shape to try; NULL: as guessed */
     bool brief;                /* attempts that do not end become small at once, and get no more time */
-    unsigned waited;           /* attempts that got more time because they reached more */
+    bool both_ways;  /* a branch is to go the way that it has not gone so far, be it to where others came, too
+                      */
+    unsigned waited; /* attempts that got more time because they reached more */
     AutoAttempt kept[AUTO_MAX_LAUNCHES];
     unsigned nkept;
     unsigned most_climbed, most_with_edges; /* MOST_*, and more where steps led to many */

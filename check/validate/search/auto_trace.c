@@ -49,6 +49,11 @@ bool auto_wants_taken(const AutoSearch *search, uint32_t func, uint32_t insn, bo
     const PtxInsn *in = &f->insns[insn];
     if (in->op != PTX_BRA || !in->guard_reg || in->operands[0].kind != PO_LABEL)
         return false;
+    if (search->both_ways) {
+        uint32_t missing = coverage_missing(&search->sum, search->m, func, insn);
+        *taken = missing >> PTX_VALUE_TRUE & 1;
+        return *taken || missing >> PTX_VALUE_FALSE & 1;
+    }
     *taken = !is_reached(search, func, f->labels[in->operands[0].label].insn);
     return *taken || !is_reached(search, func, insn + 1);
 }
