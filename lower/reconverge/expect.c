@@ -180,7 +180,7 @@ static uint32_t draw_slot(Expect *expect, uint32_t b, unsigned warp, uint32_t la
     uint32_t visit = visits[b] - 1;
     const PtxBranch *counts = expect->counts[b];
     const double *p = &expect->likely[warp & 1][expect->reconv->g.succ_at[b]];
-    uint32_t recorded = reconv_recorded_slot(expect, b, warp, lane);
+    uint32_t recorded = expect->nrecorded ? reconv_recorded_slot(expect, b, warp, lane) : NO_NODE;
     if (recorded != NO_NODE)
         return recorded;
     uint32_t decided = expect->divergent[b] ? reconv_compared_slot(expect->compared, expect->reconv, b,
@@ -209,7 +209,8 @@ static uint32_t draw_slot(Expect *expect, uint32_t b, unsigned warp, uint32_t la
 static Way draw_way(Expect *expect, Arena *a, unsigned warp, uint32_t lane, uint32_t *visits,
                     const Exits *exits) {
     Reconv *reconv = expect->reconv;
-    uint32_t b = reconv->f->entry.i, n = 0, decisions = 0, longest = expect->longest_way + reconv->g.n;
+    uint32_t b = reconv->f->entry.i, n = 0, decisions = 0, most = expect->longest_way,
+             longest = most + reconv->g.n;
     uint32_t *edges = expect->drawn;
     const uint32_t *succ_at = reconv->g.succ_at, *succ = reconv->g.succ, *innermost = expect->loops.innermost;
     const bool *ends_way = expect->ends_way;
@@ -223,7 +224,7 @@ static Way draw_way(Expect *expect, Arena *a, unsigned warp, uint32_t lane, uint
         uint32_t slot = 0, slots = succ_at[b + 1] - succ_at[b];
         visits[b]++;
         if (slots > 1)
-            slot = n < expect->longest_way ? draw_slot(expect, b, warp, lane, visits, exits) : expect->out[b];
+            slot = n < most ? draw_slot(expect, b, warp, lane, visits, exits) : expect->out[b];
         uint32_t edge = succ_at[b] + slot;
         n++;
         if (slots > 1)

@@ -330,7 +330,8 @@ typedef struct {
     Graph graph; /* over joins: p -> k, a lane at the BSYNC of k may be pending in p */
     uint32_t *comp, *comp_size, ncomp;
     uint8_t *state;
-    Arena a; /* of one round */
+    const bool *exits; /* [block] lanes there just exit */
+    Arena a;           /* of one round */
 } Numbering;
 
 static void build_order(Numbering *n) {
@@ -410,12 +411,13 @@ static bool just_exits(const Reconv *reconv, uint32_t block) {
     return true;
 }
 
-static void give_register(Reconv *reconv, Join *join, unsigned lowest) {
+static void give_register(const Numbering *numbering, Join *join, unsigned lowest) {
+    Reconv *reconv = numbering->r;
     uint32_t taken = (1u << lowest) - 1;
     for (unsigned k = 0; k < join->in.n; k++)
-        taken |= just_exits(reconv, join->in.at[k]) ? 0 : reconv->used_in[join->in.at[k]];
+        taken |= numbering->exits[join->in.at[k]] ? 0 : reconv->used_in[join->in.at[k]];
     for (unsigned k = 0; k < join->out.n; k++)
-        taken |= just_exits(reconv, join->out.at[k]) ? 0 : reconv->used_out[join->out.at[k]];
+        taken |= numbering->exits[join->out.at[k]] ? 0 : reconv->used_out[join->out.at[k]];
     unsigned reg = (unsigned)__builtin_ctz(~taken);
     bool fits = reg < reconv->num_b;
     join->reg = (uint8_t)(fits ? reg : NUM_B);
@@ -454,7 +456,7 @@ static uint32_t assign(Numbering *numbering, unsigned base, bool may_retry) {
         }
         join->reg = NUM_B;
         if (lowest < reconv->num_b)
-            give_register(reconv, join, lowest);
+            give_register(numbering, join, lowest);
         if (join->reg < NUM_B)
             continue;
         bool search = may_retry && early && searches++ < MAX_SEARCHES;
@@ -467,7 +469,10 @@ static uint32_t assign(Numbering *numbering, unsigned base, bool may_retry) {
 }
 
 static void number_joins(Reconv *reconv, unsigned base, uint8_t *state) {
-    Numbering n = {.r = reconv, .state = state};
+    bool *exits = ARENA_ARRAY(&reconv->a, bool, reconv->g.n);
+    Numbering n = {.r = reconv, .state = state, .exits = exits};
+    for (uint32_t k = 0; k < reconv->order.count && reconv->joins.n > 1; k++)
+        exits[reconv->order.order[k]] = just_exits(reconv, reconv->order.order[k]);
     for (unsigned round = 0;; round++) {
         for (uint32_t k = 0; round == MAX_ROUNDS && k < reconv->joins.n; k++)
             if (reconv->joins.at[k].early.n)

@@ -24,7 +24,7 @@ void reconv_find_records(Expect *expect, Arena *a) {
 /* Lanes beyond those of the warps are drawn. So is what a lane does that goes on behind its record's end. */
 uint32_t reconv_recorded_slot(Expect *expect, uint32_t b, unsigned warp, uint32_t lane) {
     const PtxBranch *counts = expect->counts[b];
-    if (!expect->nrecorded || !counts || !counts->records || lane >= LANES)
+    if (!counts || !counts->records || lane >= LANES)
         return NO_NODE;
     const PtxRecord *record = &counts->records[warp % expect->nrecorded * LANES + lane];
     uint32_t *next = &expect->replayed[expect->counted_at[b]];
