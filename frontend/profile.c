@@ -108,6 +108,8 @@ void ptx_profile_record(Arena *a, PtxBranch *branch, uint32_t lane, uint32_t way
     if (!branch->records)
         branch->records = ARENA_ARRAY(a, PtxRecord, PTX_RECORDED_LANES);
     PtxRecord *record = &branch->records[lane];
+    if (record->n == PTX_MOST_RECORDED) /* in a file that has the branch twice */
+        return;
     if (!(record->n & (record->n - 1))) { /* full: there is room for a power of two */
         uint8_t *ways = ARENA_ARRAY(a, uint8_t, record->n ? 2 * record->n : 1);
         memcpy(ways, record->ways ? record->ways : ways, record->n);

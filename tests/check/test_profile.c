@@ -335,11 +335,43 @@ static void test_wrong_files(void **state) {
     mem_free(file);
 }
 
+/* A file that has one branch twice: its counts add up, of what it recorded there is room for one. */
+static void test_twice(void **state) {
+    (void)state;
+    World w;
+    open_world(&w, text);
+    run_once(&w);
+    char *file = ptx_profile_write(w.profile);
+    close_world(&w);
+    static char went[PTX_MOST_RECORDED + 1], branch[2 * PTX_MOST_RECORDED], both[5 * PTX_MOST_RECORDED];
+    memset(went, '1', PTX_MOST_RECORDED);
+    snprintf(
+        branch, sizeof branch,
+        "{\"statement\": 2, \"warps\": 1, \"divergent\": 0, \"recorded\": [\"%s\"], \"ways\": "
+        "[{\"lanes\": 0, \"together\": 0, \"apart\": 0}, {\"lanes\": 9, \"together\": 1, \"apart\": 0}]}",
+        went);
+    snprintf(both, sizeof both, "\"branches\": [%s, %s], \"x\": [{", branch, branch);
+    char *twice = replaced(file, "\"branches\":\t[{", both);
+    open_world(&w, text);
+    Diags d = diags(&w);
+    assert_true(ptx_profile_read(w.profile, "p", twice, &d));
+    const PtxBranch *found = ptx_profile_branch(w.profile, func_named(&w, "f"), 2);
+    assert_int_equal(found->warps, 2);
+    assert_int_equal(found->records[0].n, PTX_MOST_RECORDED);
+    assert_int_equal(found->records[1].n, 0);
+    char *again = ptx_profile_write(w.profile);
+    assert_non_null(strstr(again, went));
+    close_world(&w);
+    mem_free(again), mem_free(file);
+    free(twice);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_other_text),
         cmocka_unit_test(test_wrong_files),
+        cmocka_unit_test(test_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
