@@ -202,10 +202,6 @@ void pv_leave(Ptx *ptx, ExitKind kind, uint32_t target, Term *cond) {
     VEC_ADD(ptx->prover->run_arena, &ptx->run->exits, e);
 }
 
-/* A loop without counterpart is followed round by round, which ends where what it counts is known. A round
- * that not all begin is one of many ways. */
-enum { MOST_ROUNDS = 128, UNDECIDED = 16 };
-
 static void pv_arrive(Ptx *ptx, uint32_t b, Term *cond) {
     Terms *ts = &ptx->prover->ts;
     if (cond == ts->falsity)
@@ -213,13 +209,6 @@ static void pv_arrive(Ptx *ptx, uint32_t b, Term *cond) {
     if (ptx->stop[b]) {
         pv_leave(ptx, EX_CUT, b, cond);
         return;
-    }
-    if (ptx->prover->blocks[b].rpo <= ptx->rpo) {
-        ptx->rounds += cond == ptx->entered[b] ? 1 : UNDECIDED;
-        if (ptx->rounds > MOST_ROUNDS) {
-            pv_fault(ptx, "a loop of the PTX has no counterpart in the machine code");
-            return;
-        }
     }
     if (!ptx->reach[b]) {
         ptx->reach[b] = cond;
@@ -397,19 +386,35 @@ static void ptx_block(Ptx *ptx, uint32_t index) {
         pv_arrive(ptx, b->succ[b->nsucc - 1], ptx->pc);
 }
 
-/* Is a loop that holds block `b` but not `other`, and has no counterpart, being followed? */
+/* A loop without counterpart is followed round by round, which ends where what it counts is known. A round
+ * that not all begin is one of many ways. */
+enum { MOST_ROUNDS = 256, UNDECIDED = 16 };
+
+/* Is a loop that holds block `b`, and has no counterpart, being followed, and `other` not in it or where its
+ * next round begins? */
 static bool goes_first(const Ptx *ptx, uint32_t b, uint32_t other) {
     const LoopForest *loops = &ptx->prover->ptx_loops;
     for (uint32_t loop = loops->innermost[b]; loop != NO_NODE; loop = loops->at[loop].parent) {
         uint32_t header = loops->at[loop].header;
-        if (!ptx->stop[header] && ptx->entered[header] && !loop_contains(loops, loop, other))
+        if (!ptx->stop[header] && ptx->entered[header] &&
+            (other == header ? b != header : !loop_contains(loops, loop, other)))
             return true;
     }
     return false;
 }
 
-/* The first block, in order, that is come to; those behind a loop are left until nothing goes round in it any
- * more. The number of all: none. */
+/* Begins another round where one has been begun; false: that is too many. */
+static bool begins_round(Ptx *ptx, uint32_t b) {
+    if (ptx->prover->blocks[b].header && ptx->entered[b])
+        ptx->rounds += ptx->pc == ptx->entered[b] ? 1 : UNDECIDED;
+    if (ptx->rounds > MOST_ROUNDS)
+        pv_fault(ptx, "a loop of the PTX has no counterpart in the machine code");
+    ptx->entered[b] = ptx->pc;
+    return !ptx->run->fault;
+}
+
+/* The first block, in order, that is come to; the next round of a loop is left until nothing is in this one
+ * any more, and what is behind it until nothing goes round. The number of all: none. */
 static uint32_t next_block(const Ptx *ptx) {
     const Prover *prover = ptx->prover;
     uint32_t best = prover->nrpo;
@@ -442,8 +447,8 @@ void prove_ptx_run(Prover *prover, uint32_t block, Term *const *val, Term *const
         x.pc = x.reach[b];
         x.val = x.in_val[b];
         x.reach[b] = NULL;
-        x.entered[b] = x.pc;
-        ptx_block(&x, b);
+        if (begins_round(&x, b))
+            ptx_block(&x, b);
     }
 }
 
