@@ -321,7 +321,8 @@ typedef struct PtxModule {
     char sm_variant;   /* 'a', 'f' of sm_100a, sm_100f; else 0 */
     StrId target_text; /* "sm_80, debug" */
     uint32_t address_bits;
-    StrId *files; /* files[number] of .file, 0 where undefined */
+    bool nounroll; /* `.pragma "nounroll"` of the module */
+    StrId *files;  /* files[number] of .file, 0 where undefined */
     uint32_t nfiles;
     PtxVar *vars;
     uint32_t nvars;

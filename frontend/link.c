@@ -427,6 +427,7 @@ static bool join_heads(Linker *linker) {
             return diag(linker->d, (SrcLoc){0}, DIAG_E0142, ".address_size", file_of(linker, 0),
                         file_of(linker, k), "both must agree");
         out->address_bits = module->address_bits;
+        out->nounroll |= module->nounroll;
         if (module->version_major * 1000 + module->version_minor >
             out->version_major * 1000 + out->version_minor) {
             out->version_major = module->version_major;

@@ -166,7 +166,8 @@ bool parse_pragma(Parser *parser) {
         if (parser->func) {
             VEC_ADD(&parser->tmp, &parser->pragmas, text);
             VEC_ADD(&parser->tmp, &parser->pragma_insns, parser->insns.n);
-        }
+        } else if (strcmp(str_text(&parser->m->strings, text), "nounroll") == 0)
+            parser->m->nounroll = true;
     } while (parse_accept(parser, ','));
     return parse_expect(parser, ';', "',' or ';'");
 }

@@ -440,6 +440,8 @@ static void print_header(const Printer *printer) {
     for (uint32_t i = 0; i < module->nfiles; i++)
         if (module->files[i].i)
             fprintf(printer->out, ".file %" PRIu32 " \"%s\"\n", i, text(printer, module->files[i]));
+    if (module->nounroll)
+        fprintf(printer->out, ".pragma \"nounroll\";\n");
 }
 
 static void print_globals(Printer *printer) {

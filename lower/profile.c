@@ -17,7 +17,9 @@ const PtxBranch *lower_branch_counts(const Function *f, BlockId block) {
     if (!insn || branch->flags & IF_REWRITTEN || insn > f->ptx->ninsns ||
         (f->ptx->insns[insn - 1].op == PTX_BRX) != (branch->op == OT_BRX))
         return NULL;
-    const PtxBranch *counts = ptx_profile_branch(f->module->profile, f->ptx, insn - 1);
+    const PtxBranch *counts = f->locs.at[branch->loc.i].odds; /* of a copy */
+    if (!counts)
+        counts = ptx_profile_branch(f->module->profile, f->ptx, insn - 1);
     return counts && counts->warps && counts->nways == f->blocks.at[block.i].succs.n ? counts : NULL;
 }
 
@@ -96,13 +98,27 @@ const PtxBranch *lower_joined_odds(Function *f, const PtxBranch *head, unsigned 
     return joined;
 }
 
-void lower_rewritten(Function *f, InstId branch, const PtxBranch *odds) {
-    Inst *i = ir_inst(f, branch);
-    i->flags |= IF_REWRITTEN;
+static void set_odds(Function *f, Inst *i, const PtxBranch *odds) {
     if (i->loc.i >= f->locs.n || f->locs.at[i->loc.i].odds == odds)
         return;
     Loc loc = f->locs.at[i->loc.i];
     loc.odds = odds;
     i->loc = (LocId){f->locs.n};
     VEC_ADD(f->arena, &f->locs, loc);
+}
+
+void lower_rewritten(Function *f, InstId branch, const PtxBranch *odds) {
+    Inst *i = ir_inst(f, branch);
+    i->flags |= IF_REWRITTEN;
+    set_odds(f, i, odds);
+}
+
+void lower_copied(Function *f, BlockId block) {
+    const PtxBranch *counts = lower_branch_odds(f, block);
+    if (!counts || !counts->records)
+        return;
+    PtxBranch *copied = ARENA_NEW(f->arena, PtxBranch);
+    *copied = *counts;
+    copied->records = NULL;
+    set_odds(f, ir_inst(f, (InstId){(uint32_t)(branch_of(f, block) - f->insts.at)}), copied);
 }

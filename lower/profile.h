@@ -21,4 +21,7 @@ const PtxBranch *lower_joined_odds(Function *f, const PtxBranch *head, unsigned 
                                    unsigned out);
 /* The branch has another condition than its statement now. odds: what is known of it, or NULL */
 void lower_rewritten(Function *f, InstId branch, const PtxBranch *odds);
+/* The branch that ends the block stands several times from now on, once for each round of a loop: what lanes
+ * did there one time after the other is none of one copy, which has the counts of all. */
+void lower_copied(Function *f, BlockId block);
 #endif

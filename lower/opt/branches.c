@@ -17,6 +17,16 @@ static bool has_phis(Function *f, BlockId b) {
     return blk->insts.n && ir_inst(f, blk->insts.at[0])->op == IR_PHI;
 }
 
+void opt_decide_branch(Function *f, BlockId b, bool taken) {
+    const Block *blk = ir_block(f, b);
+    unsigned n = blk->insts.n;
+    BlockId gone = blk->succs.at[taken];
+    ir_remove_at(f, b, taken ? n - 1 : n - 2);
+    if (taken)
+        ir_set_guard(f, ir_block(f, b)->insts.at[n - 2], (Operand){0});
+    ir_remove_edge(f, b, gone);
+}
+
 /* "@P BRA a; BRA b" whose P is known, or whose a and b are the same block without phis. */
 static bool simplify_pair(Function *f, BlockId b) {
     const Block *blk = ir_block(f, b);
@@ -30,18 +40,13 @@ static bool simplify_pair(Function *f, BlockId b) {
     BlockId a = blk->succs.at[0], other = blk->succs.at[1];
     if (a.i == other.i && has_phis(f, a)) /* which operand goes is not clear then */
         return false;
-    if (is_const_pred(first->guard, &taken)) {
-        ir_remove_at(f, b, taken ? n - 1 : n - 2);
-        if (taken)
-            ir_set_guard(f, ir_block(f, b)->insts.at[n - 2], (Operand){0});
-        if (a.i != other.i) {
-            ir_remove_edge(f, b, taken ? other : a);
-            return true;
-        }
-    } else if (a.i == other.i)
-        ir_remove_at(f, b, n - 2);
-    else
+    if (is_const_pred(first->guard, &taken) && a.i != other.i) {
+        opt_decide_branch(f, b, taken);
+        return true;
+    }
+    if (a.i != other.i)
         return false;
+    ir_remove_at(f, b, n - 2);
     ir_remove_edge(f, b, a);
     return true;
 }

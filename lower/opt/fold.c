@@ -233,7 +233,7 @@ static bool is_addend(const Fold *fold, const Inst *i) {
             (opt_fold_known_bits(fold, *ir_src(fold->f, i, IMAD_rb), &b) && !b));
 }
 
-static void learn(Fold *fold, InstId id) {
+void opt_fold_learn(Fold *fold, InstId id) {
     Inst *i = ir_inst(fold->f, id);
     LaneResult result;
     if (!op_is_always(i->guard) || i->ndst == 0)
@@ -598,18 +598,18 @@ static void fold_address(Fold *fold, InstId id) {
         return;
     unsigned base_slot = isa_traits(i->op)->address[0], slot = isa_traits(i->op)->address[2];
     Operand ra = *ir_src(fold->f, i, base_slot), off = *ir_src(fold->f, i, slot);
-    ValId base[2];
-    int64_t add;
-    if (ra.kind != OPK_VAL || ra.count != 2 || (off.kind != OPK_IMM && off.kind != OPK_NONE) ||
-        !pair_plus(fold, ra, base, &add))
+    if (ra.kind != OPK_VAL || ra.count != 2 || (off.kind != OPK_IMM && off.kind != OPK_NONE))
         return;
-    if (opt_fold_value(fold, base[0].i)->fixed_reg >= 0 || opt_fold_value(fold, base[1].i)->fixed_reg >= 0)
+    Operand pair = ra;
+    int64_t sum = off.kind == OPK_IMM ? (int32_t)off.value : 0, add;
+    for (ValId base[2]; pair_plus(fold, pair, base, &add); sum += add) { /* of sums of sums */
+        if (opt_fold_value(fold, base[0].i)->fixed_reg >= 0 ||
+            opt_fold_value(fold, base[1].i)->fixed_reg >= 0 || sum + add < -(1 << 23) || sum + add >= 1 << 23)
+            break;
+        pair = op_with(ir_vec(fold->f, base, 2), ra.mods);
+    }
+    if (pair.value == ra.value)
         return;
-    int64_t sum = add + (off.kind == OPK_IMM ? (int32_t)off.value : 0);
-    if (sum < -(1 << 23) || sum >= 1 << 23)
-        return;
-    Operand pair = op_with(ir_vec(fold->f, base, 2), ra.mods);
-    i = ir_inst(fold->f, id);
     *ir_src(fold->f, i, base_slot) = pair;
     if (!try_operand(fold, id, slot, op_imm((uint32_t)(int32_t)sum)))
         *ir_src(fold->f, i, base_slot) = ra;
@@ -625,7 +625,9 @@ static void each_block(Fold *fold, const GraphOrder *graph_order, void (*visit)(
     }
 }
 
-static void visit_learn(Fold *fold, BlockId b, unsigned p) { learn(fold, ir_block(fold->f, b)->insts.at[p]); }
+static void visit_learn(Fold *fold, BlockId b, unsigned p) {
+    opt_fold_learn(fold, ir_block(fold->f, b)->insts.at[p]);
+}
 
 static void visit_phi(Fold *fold, BlockId b, unsigned p) {
     const Inst *i = ir_inst(fold->f, ir_block(fold->f, b)->insts.at[p]);

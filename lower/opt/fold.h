@@ -21,6 +21,8 @@ static inline uint32_t opt_fold_same_as(const Fold *fold, uint32_t v) {
     return v;
 }
 
+/* Notes what is known of an instruction's results, by what is known of its operands. */
+void opt_fold_learn(Fold *fold, InstId id);
 bool opt_fold_known_bits(const Fold *fold, Operand o, uint32_t *bits);
 /* Bits that are always 0: of an operand, and of the first result of an instruction. */
 uint32_t opt_fold_zero_bits(const Fold *fold, Operand o);

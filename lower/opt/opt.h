@@ -21,6 +21,8 @@ bool opt_only_computes(const Function *f, const Inst *i);
 Operand opt_mov_before(Function *f, BlockId b, unsigned at, Operand o, LocId loc);
 /* Append the block behind b to it if b leads only there and nothing else does. Says whether it did. */
 bool opt_merge_next(Function *f, BlockId b);
+/* Of "@P BRA a; BRA b" at the end of block b, with two targets, only one stays: `taken`, a. */
+void opt_decide_branch(Function *f, BlockId b, bool taken);
 /* Scalar SSA value, or 0. */
 static inline uint32_t opt_scalar(Operand o) { return o.kind == OPK_VAL && o.count == 1 ? o.value : 0; }
 /* Replace every use of value v by repl[v] where that is not 0, also in vectors; chains are followed. */

@@ -9,6 +9,7 @@ heddle_unit_test(test_combine test_combine.c DEPS hd_lower)
 heddle_unit_test(test_address test_address.c DEPS hd_lower)
 heddle_unit_test(test_join test_join.c DEPS hd_lower)
 heddle_unit_test(test_reload test_reload.c DEPS hd_lower)
+heddle_unit_test(test_unroll test_unroll.c DEPS hd_lower)
 heddle_unit_test(test_opt_random test_opt_random.c DEPS hd_lower)
 heddle_test_part(5 test_opt_random)
 # Programs whose lanes meet: PTX interpreter and machine agree in every mode.

@@ -83,6 +83,15 @@ if [ $name = active ]; then
     done
 fi
 
+# No way leads back, and the proof follows the rounds.
+if [ $name = unrolled ]; then
+    "$heddle" compile -t $native "$ptx" -o "$work/$name.cubin"
+    "$heddle" disasm --json "$work/$name.cubin" >"$work/$name.json"
+    "$heddle" compile -t $native --dump=layout "$ptx" -o "$work/$name.cubin" >"$work/$name.mir" 2>&1
+    ! grep -q 'depth=' "$work/$name.mir" || { echo "loops are left"; exit 1; }
+    "$heddle" prove -t $native "$ptx" >"$work/$name.log" || { cat "$work/$name.log"; exit 1; }
+fi
+
 # No place of one half may be met at one of the other, nor one of a ballot at another.
 case $name in
 halves | ballots)
