@@ -167,7 +167,9 @@ typedef struct {
     HdMemory *memory;
     /* hd_launch of a binary: threads that execute the blocks, 0: one. Results are the same for programs
      * without data races whose atomics give the same in any order; of several blocks that trap the lowest is
-     * reported. One thread does it all if host_call or trace is there or the kernel prints or allocates. */
+     * reported. One thread does it all if host_call or trace is there or the kernel prints or allocates. They
+     * wait for the context's next launch with several, until hd_destroy; a process that is forked has its
+     * own. */
     unsigned jobs;
     /* All blocks are there at once and may wait for each other, as grid.sync() does; there is a workspace for
      * it, which docs/ptx.md describes, on `memory` one for all launches. HD_ERR_INPUT for more than 1,024
