@@ -107,6 +107,10 @@ holds far 'records:65552,\*:u64:pointers:[^,]*,65536:u32:random'
 kernel self '.param .u64 a, .param .u64 b' "$thread $out ld.param.u64 %a, [a]; ld.param.u64 %b, [b]; ld.global.u64 %c, [%a+8]; setp.ne.u64 %p, %c, %b; @%p bra END;
 ld.global.u32 %n, [%a]; add.s64 %b, %b, %o; setp.gt.u32 %p, %n, %i; @%p bra G; add.u32 %n, %n, 7; G: st.global.u32 [%b], %n;" equal '%n, 7' '%n, 6'
 holds self '@8:u64:pointers:self.[0-9].b+0:0'
+# a double whose upper word is in a narrow range, as libraries ask for an exponent; and one that is put together of words
+kernel exponent '.param .u64 a, .param .u64 b' "$thread $out ld.param.u64 %a, [a]; mul.wide.u32 %o, %i, 8; add.s64 %a, %a, %o; ld.global.f64 %d, [%a]; mov.b64 {%n, %k}, %d;
+and.b32 %k, %k, 0x7fffffff; setp.lt.u32 %p, %k, 0x4086232b; @%p bra END; setp.gt.u32 %p, %k, 0x40862330; @%p bra END; mov.b64 %d, {%n, %k}; mul.f64 %d, %d, 0d3FE0000000000000;
+setp.lt.f64 %p, %d, 0d40761195B0000000; @%p bra G; add.u32 %n, %n, 7; G: st.global.u32 [%b], %n;" equal '%n, 7' '%n, 6'
 # numbers of 64 bits that are read by words, as vectors are: random words are no numbers
 kernel words '.param .u64 a, .param .u64 b' ".shared .b64 s[256]; $thread $out ld.param.u64 %a, [a]; mul.wide.u32 %o, %i, 8; add.s64 %a, %a, %o; ld.global.v2.u32 {%k, %n}, [%a];
 shl.b32 %j, %x, 3; mov.u32 %y, s; add.u32 %j, %j, %y; st.shared.v2.u32 [%j], {%k, %n}; ld.shared.f64 %d, [%j]; fma.rn.f64 %d, %d, %d, %d; cvt.rn.f32.f64 %f, %d; st.global.f32 [%b], %f;" equal \

@@ -105,6 +105,26 @@ Covered coverage_ptx(const Coverage *coverage, const PtxModule *module, const ui
     return sum;
 }
 
+uint32_t coverage_missed(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs,
+                         uint32_t *lines) {
+    uint32_t n = 0;
+    Arena arena = {0};
+    for (uint32_t f = 0; f < module->nfuncs; f++) {
+        if (!is_looked_at(module, funcs, f))
+            continue;
+        Walk walk = walk_function(coverage, module, f, &arena);
+        for (uint32_t i = 0; i < module->funcs[f].ninsns; i++) {
+            if (!walk.leader[i] || coverage->ptx[f][i])
+                continue;
+            if (lines)
+                lines[n] = ptx_line(module, &module->funcs[f].insns[i]);
+            n++;
+        }
+    }
+    arena_free(&arena);
+    return n;
+}
+
 /* Memory that others see, what is printed, and the end of the grid. */
 static bool may_show(const PtxModule *module, const PtxInsn *in) {
     if (in->op == PTX_CALL)

@@ -32,6 +32,9 @@ void coverage_new(Coverage *coverage, Arena *arena, const PtxModule *module,
 /* Blocks of the PTX functions in `funcs` (by index: not 0) that can be reached from their entries. A block
  * ends behind a branch, a return or an exit, and before a label that is branched to. */
 Covered coverage_ptx(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs);
+/* The PTX lines of the first statements of those that were not executed: their number; lines may be NULL. */
+uint32_t coverage_missed(const Coverage *coverage, const PtxModule *module, const uint8_t *funcs,
+                         uint32_t *lines);
 /* The classes of operands that a launch might have shown and none did. */
 uint32_t coverage_missing(const Coverage *coverage, const PtxModule *module, uint32_t func, uint32_t insn);
 /* Classes of operands, of the statements of these functions that were reached; all is what was seen and what

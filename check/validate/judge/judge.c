@@ -631,6 +631,9 @@ static void count_blocks(Judge *judge, const uint8_t *funcs, const char *const *
     judge->j->ptx = coverage_ptx(&judge->cover, judge->m, funcs);
     judge->j->values = coverage_values(&judge->cover, judge->m, funcs);
     list_unseen(judge, funcs);
+    judge->j->nmissed = coverage_missed(&judge->cover, judge->m, funcs, NULL);
+    judge->j->missed = mem_zeroed(judge->j->nmissed + 1u, sizeof *judge->j->missed);
+    coverage_missed(&judge->cover, judge->m, funcs, judge->j->missed);
     for (uint32_t i = 0; flow && i < nkernels; i++) {
         bool again = false;
         for (uint32_t k = 0; k < i; k++)
@@ -789,6 +792,8 @@ void judge_auto(const PtxModule *m, const Binary *b, const char *kernel, const J
 void judgement_free(Judgement *judgement) {
     mem_free(judgement->races);
     mem_free(judgement->unseen);
+    mem_free(judgement->missed);
     judgement->races = NULL;
     judgement->unseen = NULL;
+    judgement->missed = NULL;
 }

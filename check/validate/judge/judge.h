@@ -35,7 +35,8 @@ typedef struct Judgement {
     const Plan *diff_plan; /* NULL: no such report */
     JudgeUnseen *unseen;   /* malloc'ed */
     uint32_t nunseen;
-    PtxRace *races; /* malloc'ed */
+    uint32_t *missed, nmissed; /* lines of PTX blocks that were not executed; malloc'ed */
+    PtxRace *races;            /* malloc'ed */
     uint32_t nraces, nharmful;
 } Judgement;
 void judgement_free(Judgement *judgement);

@@ -79,6 +79,9 @@ char *judgement_json(const Judgement *judgement, const char *kernel) {
     json_add_text(o, "note", judgement->note);
     json_add_number(o, "ptx_blocks", judgement->ptx.total);
     json_add_number(o, "ptx_blocks_executed", judgement->ptx.reached);
+    cJSON *missed = json_add_list(o, "blocks_not_executed");
+    for (uint32_t i = 0; i < judgement->nmissed; i++)
+        json_append(missed, json_number(judgement->missed[i]));
     json_add_number(o, "machine_blocks", judgement->machine.total);
     json_add_number(o, "machine_blocks_executed", judgement->machine.reached);
     json_add_number(o, "operand_classes", judgement->values.total);

@@ -224,6 +224,25 @@ static bool undo_conversion(Steer *steer, const AutoNode *node, uint64_t value) 
     return want(steer, node->source[0], value & type_mask(from));
 }
 
+/* Of a value that is taken apart the other parts stay; one that is put together has all its parts. */
+static bool undo_move(Steer *steer, const AutoNode *node, uint64_t value) {
+    const PtxOperand *from = &node->insn->operands[node->insn->ndst];
+    unsigned n = from->kind == PO_VEC ? from->nvec : node->parts,
+             bits = type_bits((PtxType)node->insn->type[0]) / (n ? n : 1);
+    if (n <= 1)
+        return want(steer, node->source[0], value);
+    uint64_t mask = UINT64_MAX >> (64 - bits), whole = steer_source(steer, node, 0)->value;
+    if (from->kind != PO_VEC)
+        return want(steer, node->source[0],
+                    (whole & ~(mask << node->part * bits)) | (value & mask) << node->part * bits);
+    bool good = n <= AUTO_SOURCES;
+    for (unsigned i = 0; good && i < n; i++) {
+        uint64_t part = value >> i * bits & mask;
+        good = (steer_source(steer, node, i)->value & mask) == part || want(steer, node->source[i], part);
+    }
+    return good;
+}
+
 static bool undo_field(Steer *steer, const AutoNode *node, uint64_t value) {
     uint64_t at = steer_source(steer, node, 1)->value & 255, n = steer_source(steer, node, 2)->value & 255,
              a = steer_source(steer, node, 0)->value;
@@ -287,6 +306,10 @@ static bool want_related(Steer *steer, uint32_t source, PtxType type, Relation r
                         : relation == OTHER ? x + 1
                         : relation == SAME  ? x
                                             : 0;
+        if ((relation == BELOW || relation == ABOVE) && rng_next(steer->random) % 2) { /* next to it */
+            double end = relation == BELOW ? -(double)INFINITY : (double)INFINITY;
+            number = type == TY_F32 ? (double)nextafterf((float)x, (float)end) : nextafter(x, end);
+        }
         if (relation == NO_NUMBER || (isinf(x) && !or_same))
             number = (double)NAN;
         else if (isinf(x))
@@ -340,7 +363,7 @@ static bool undo(Steer *steer, const AutoNode *node, uint64_t value) {
     case PTX_LDU:
     case PTX_ATOM:
         return node->address ? put_in_memory(steer, node, value) : put_in_parameter(steer, node, value);
-    case PTX_MOV:
+    case PTX_MOV: return undo_move(steer, node, value);
     case PTX_CVTA: return want(steer, node->source[0], value);
     case PTX_CVT: return in->ntypes == 2 && undo_conversion(steer, node, value);
     case PTX_ADD:

@@ -91,9 +91,17 @@ static uint32_t add_node(Watch *watch, AutoNode node) {
 
 /* What a statement made: of a register's number, of elements of a vector. */
 static void note_made(Watch *watch, const PtxInsn *in, const PtxEvent *event) {
-    AutoNode node = {.insn = in->op == PTX_CALL ? NULL : in};
-    for (unsigned i = 0; node.insn && i < AUTO_SOURCES && in->ndst + i < in->noperands; i++) {
-        const PtxOperand *operand = &in->operands[in->ndst + i];
+    AutoNode node = {.insn = in->op == PTX_CALL ? NULL : in, .parts = 1};
+    const PtxOperand *sources = &in->operands[in->ndst];
+    unsigned nsources = in->noperands > in->ndst ? (unsigned)(in->noperands - in->ndst) : 0u;
+    if (in->op == PTX_MOV && nsources && sources->kind == PO_VEC) {
+        nsources = sources->nvec;
+        sources = sources->vec;
+    }
+    if (in->op == PTX_MOV && event->ndst)
+        node.parts = (uint8_t)event->ndst;
+    for (unsigned i = 0; node.insn && i < AUTO_SOURCES && i < nsources; i++) {
+        const PtxOperand *operand = &sources[i];
         if (operand->kind == PO_REG && !operand->neg && !operand->selector)
             node.source[i] = watch->node_of[operand->reg];
         else if (operand->kind == PO_IMM)
@@ -102,6 +110,7 @@ static void note_made(Watch *watch, const PtxInsn *in, const PtxEvent *event) {
     bool loads = event->access_bytes && !event->shared && !event->writes;
     for (unsigned k = 0; k < event->ndst && k < sizeof event->dst_reg / sizeof *event->dst_reg; k++) {
         node.value = event->dst_value[k];
+        node.part = (uint8_t)(node.parts > 1 ? k : 0);
         node.address = loads ? event->address + k * ptx_type_bytes((PtxType)in->type[0]) : 0;
         if (event->dst_reg[k])
             watch->node_of[event->dst_reg[k]] = add_node(watch, node);

@@ -10,7 +10,9 @@ typedef struct {
     const PtxInsn *insn;           /* that made it; NULL: a number, or what nobody followed */
     uint64_t value;                /* its bits */
     uint64_t address;              /* of what was loaded, in global memory; 0: it was not */
-    uint32_t source[AUTO_SOURCES]; /* values that the statement read, behind its destinations */
+    uint32_t source[AUTO_SOURCES]; /* values that the statement read, behind its destinations; of a `mov` that
+                                      puts words together, these */
+    uint8_t part, parts;           /* of a `mov` that takes a value apart: which of how many; else 0 of 1 */
 } AutoNode;
 
 enum { AUTO_MOST_ENDS = 64 };
