@@ -258,9 +258,13 @@ static void field_bytes(const AutoSearch *search, const AutoAttempt *attempt, ui
     if (auto_prepared(search, attempt, slot, &prepared)) {
         memcpy(out, &prepared, auto_slot->size_bytes < 8 ? auto_slot->size_bytes : 8);
     } else if (auto_slot->shared_piece) {
-        const uint64_t piece_bytes = attempt->shared_bytes / search->flow.shared_pieces & ~15ull,
-                       address =
-                           search->flow.static_shared_bytes + (auto_slot->shared_piece - 1) * piece_bytes;
+        /* behind the system's part, for the machine, and not behind the end, for the interpreter, which has
+         * none */
+        const uint32_t system = search->opt->shared_base_bytes,
+                       rest = attempt->shared_bytes > system ? attempt->shared_bytes - system : 0;
+        const uint64_t piece_bytes = rest / search->flow.shared_pieces & ~15ull,
+                       address = system + search->flow.static_shared_bytes +
+                                 (auto_slot->shared_piece - 1) * piece_bytes;
         memcpy(out, &address, auto_slot->size_bytes < 8 ? auto_slot->size_bytes : 8);
     } else if (auto_slot->uses & AU_FLOAT)
         scalar_store(scalar_find(type, strlen(type)), attempt->number[slot], out);
