@@ -413,6 +413,9 @@ $index ld.param.u64 %b, [s]; mov.u32 %x, %tid.x; mul.wide.u32 %a, %x, 4; add.s64
 ld.param.u64 %b, [t]; add.s64 %b, %b, %a; st.shared.u32 [%b], %i; mov.u64 %b, own; add.s64 %b, %b, %a; st.shared.u32 [%b], %n; bar.sync 0;
 xor.b32 %x, %x, 1; mul.wide.u32 %a, %x, 4; ld.param.u64 %b, [s]; add.s64 %b, %b, %a; ld.shared.u32 %j, [%b]; ld.param.u64 %b, [t];
 add.s64 %b, %b, %a; ld.shared.u32 %x, [%b]; add.s32 %j, %j, %x; ld.param.u64 %b, [out]; add.s64 %b, %b, %o; st.global.u32 [%b], %j;"
+sed 's/.ptr .shared t/.ptr .const t/' pieces.ptx >constants.ptx # which no buffer is in
+"$heddle" validate constants.ptx --launch auto >report
+grep -q '^pieces: not run: t points into constant memory' report || fail "a pointer to constants: $(cat report)"
 for target in bru1 sm_90; do # there the system has the first 1,024 bytes
     "$heddle" validate pieces.ptx -t $target --launch auto >report
     grep -q '^pieces: equal: 1 of 1 basic blocks' report || fail "pieces of shared memory, $target: $(cat report)"

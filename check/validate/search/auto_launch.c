@@ -688,11 +688,28 @@ bool auto_communicates(const PtxModule *module) {
     return false;
 }
 
+/* A parameter that points into constant memory, as OpenCL's hosts give it; buffers of launches are not there.
+ */
+static const PtxVar *constant_pointer(const PtxModule *module, const PtxFunc *f) {
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        const PtxVar *var = &module->vars[f->params[i]];
+        if (var->is_pointer && var->pointee_space == SP_CONST)
+            return var;
+    }
+    return NULL;
+}
+
 void auto_launch(const PtxModule *module, const char *kernel, const AutoOptions *opt, AutoLaunches *out) {
     *out = (AutoLaunches){0};
     uint32_t index = ptx_find_func(module, kernel);
     if (!index || !module->funcs[index - 1].is_entry) {
         snprintf(out->reason, sizeof out->reason, "no such kernel");
+        return;
+    }
+    const PtxVar *constant = constant_pointer(module, &module->funcs[index - 1]);
+    if (constant) {
+        snprintf(out->reason, sizeof out->reason, "%.200s points into constant memory, which no launch gives",
+                 str_text(&module->strings, constant->name));
         return;
     }
     AutoSearch *search = out->search = ARENA_NEW(&out->arena, AutoSearch);
