@@ -390,7 +390,8 @@ static PtxStep exec_atomic_vector(PtxRun *run, PtxThread *t, const PtxCode *code
 
 /* exch and cas of 128 bits. */
 static PtxStep exec_atomic_wide(PtxRun *run, PtxThread *thread, const PtxCode *code) {
-    uint64_t address = interp_address(run, thread, code, code->space), old[2], value[4];
+    uint64_t address = interp_address(run, thread, code, code->space), old[2], value[4],
+             stores = run->res->stores;
     uint8_t *bytes = atomic_bytes(run, thread, code, address, sizeof old);
     if (!bytes)
         return STEP_STOP;
@@ -403,13 +404,16 @@ static PtxStep exec_atomic_wide(PtxRun *run, PtxThread *thread, const PtxCode *c
         memcpy(bytes, value, sizeof old);
     else if (memcmp(old, value, sizeof old) == 0)
         memcpy(bytes, value + 2, sizeof old);
+    else
+        run->res->stores = stores;
     for (unsigned i = 0; i < 2; i++)
         interp_put(thread, code->vec_dst[i], old[i]);
     return STEP_YIELD;
 }
 
 PtxStep interp_atomic(PtxRun *run, PtxThread *t, const PtxCode *code) {
-    uint64_t address = interp_address(run, t, code, code->space), b = interp_arg(run, t, &code->src[1]);
+    uint64_t address = interp_address(run, t, code, code->space), b = interp_arg(run, t, &code->src[1]),
+             stores = run->res->stores;
     uint8_t *p = atomic_bytes(run, t, code, address, code->size_bytes);
     if (!p)
         return STEP_STOP;
@@ -420,9 +424,12 @@ PtxStep interp_atomic(PtxRun *run, PtxThread *t, const PtxCode *code) {
         code->space == SP_GLOBAL || (code->space == SP_NONE && generic_space(&address) == SP_GLOBAL);
     if (code->atom == ATOM_EXCH)
         value = b;
-    else if (code->atom == ATOM_CAS)
-        value = old == (b & width_mask(code->size_bytes)) ? interp_arg(run, t, &code->src[2]) : old;
-    else
+    else if (code->atom == ATOM_CAS && old == (b & width_mask(code->size_bytes)))
+        value = interp_arg(run, t, &code->src[2]);
+    else if (code->atom == ATOM_CAS) { /* it stores nothing */
+        value = old;
+        run->res->stores = stores;
+    } else
         value = interp_atomic_value(code, old, b, global);
     word_store(p, value, code->size_bytes);
     if (code->ndst)

@@ -107,7 +107,7 @@ static void note_made(Watch *watch, const PtxInsn *in, const PtxEvent *event) {
         else if (operand->kind == PO_IMM)
             node.source[i] = add_node(watch, (AutoNode){.value = (uint64_t)operand->imm});
     }
-    bool loads = event->access_bytes && !event->shared && !event->writes;
+    bool loads = event->access_bytes && !event->shared && (!event->writes || in->op == PTX_ATOM);
     for (unsigned k = 0; k < event->ndst && k < sizeof event->dst_reg / sizeof *event->dst_reg; k++) {
         node.value = event->dst_value[k];
         node.part = (uint8_t)(node.parts > 1 ? k : 0);
