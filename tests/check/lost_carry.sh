@@ -57,6 +57,7 @@ for target in bru1 sm_80; do
     kernel bytes $of "$two" 'ld.param.u64 %a, [a]; ld.param.u64 %b, [b]; shl.b32 %i, %i, 2; cvt.u64.u32 %o, %i; add.s64 %b, %b, %o;
       mul.lo.u32 %i, %i, 3; and.b32 %i, %i, 0x1ffc; cvt.u64.u32 %o, %i; add.s64 %a, %o, %a; ld.global.u32 %x, [%a]; st.global.u32 [%b], %x;'
     kernel steps $of "$two" 'ld.param.u64 %a, [a]; ld.param.u64 %b, [b]; mul.wide.u32 %o, %i, 4; add.s64 %b, %b, %o; mov.u32 %y, 0; mov.u32 %n, 0;
+      .pragma "nounroll";
     MORE: ld.global.u32 %x, [%a]; add.u32 %y, %y, %x; add.s64 %a, %a, 4; add.u32 %n, %n, 1; setp.lt.u32 %p, %n, 100; @%p bra MORE;
       st.global.u32 [%b], %y;'
     kernel static_table $of '.param .u64 b' 'ld.param.u64 %b, [b]; and.b32 %j, %i, 511; cvt.u64.u32 %o, %j; shl.b64 %o, %o, 2; mov.u64 %a, table;

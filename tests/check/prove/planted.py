@@ -325,8 +325,8 @@ partial: another who asks for itself | sub in:.text.partial VOTE.ANY (R\\d+), PT
 partial: nobody asks the first time | drop in:.text.partial VOTE.ANY.*line 60
 partial: nobody asks the second time | drop in:.text.partial VOTE.ANY.*line 67
 partial: ballot of all | sub in:.text.partial VOTE.ANY (R\\d+), PT, P\\d(.*line 69) / VOTE.ANY \\1, PT, PT\\2
-partial: shuffle of the other word | sub in:.text.partial SHFL.UP PT, R13, R11 / SHFL.UP PT, R13, R10
-partial: shuffle by another distance | sub in:.text.partial (SHFL.UP PT, R13, R11), 0x1 / \\1, 0x2
+partial: shuffle of the other word | sub in:.text.partial SHFL.UP PT, (R\\d+), R\\d+(.*line 63) / SHFL.UP PT, \\1, R0\\2
+partial: shuffle by another distance | sub in:.text.partial (SHFL.UP PT, R\\d+, R\\d+), 0x1(.*line 63) / \\1, 0x2\\2
 partial: barrier left out behind the stores | drop in:.text.partial BAR.SYNC.*line 43
 partial: loaded before the barrier | move in:.text.partial LDS.64 / BAR.SYNC
 partial: stored behind the barrier | move in:.text.partial BAR.SYNC / STS.64 .*0x200.
