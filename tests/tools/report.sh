@@ -28,7 +28,7 @@ cat >k.ptx <<P
   mul.wide.u32 %rd2, %r1, 4;
   add.u64 %rd3, %rd1, %rd2;
   mov.u32 %r4, %r1;
-  mov.u32 %r5, 0;
+  mov.u32 %r5, 0; .pragma "nounroll";
 round:
   add.u32 %r5, %r5, 1;
   xor.b32 %r6, %r4, %r5;
