@@ -131,12 +131,14 @@ kernel mixed '.param .u64 a, .param .u32 n' "$index mov.u32 %t, %i; $mixed setp.
 # a number for which something is left out, and nothing else is executed
 kernel around '.param .u64 a, .param .u32 n' "$index mad.lo.s32 %y, %n, 3, 5; setp.eq.s32 %p, %y, 236; @%p bra OUT; mad.lo.s32 %i, %i, 3, 7; OUT: ${put/85/83}" equal
 
+# rows of constant length that take more than other buffers have
+kernel distant '.param .u64 a, .param .u32 n' "$index ld.global.u32 %k, [%a+18000000]; add.s32 %i, %i, %k; $put" equal
 # a place that nobody has claimed: a compare-and-swap that swaps nothing is no result, and what it found leads on
 kernel claim '.param .u64 a, .param .u32 n' "$index setp.ge.s32 %p, %i, %n; @%p bra END; atom.global.cas.b32 %k, [%a], 0xdeadbeef, %i; setp.ne.s32 %p, %k, 0xdeadbeef;
 @%p bra END; $put" equal
 
 # other code behind the same conditions
-for name in tiles multiple square asserted absent aligned stack large flag inplace byte cube digest target around claim; do
+for name in tiles multiple square asserted absent aligned stack large flag inplace byte cube digest target around claim distant; do
     sed 's/xor.b32 %y, %y, 85/xor.b32 %y, %y, 84/; s/%y, 236;/%y, 239;/' $name.ptx >$name.wrong.ptx
     "$heddle" compile $name.wrong.ptx -o $name.wrong.cubin || fail "$name.wrong.ptx"
     "$heddle" validate $name.ptx $name.wrong.cubin --launch auto >$name.wrong.report

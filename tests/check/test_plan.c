@@ -409,12 +409,9 @@ static void test_borders(void **state) {
 
 static uint64_t edge_at(const char *init, const char *type, uint64_t index) {
     Edges edges;
-    uint8_t bytes[8];
-    uint64_t bits;
+    const Scalar *scalar = scalar_find(type, strlen(type));
     assert_true(edges_parse(init, &edges));
-    edges_value(&edges, scalar_find(type, strlen(type)), index, bytes);
-    memcpy(&bits, bytes, 8);
-    return bits;
+    return edges_value(&edges, scalar, index) & UINT64_MAX >> (64 - 8 * scalar->size_bytes);
 }
 
 /* Among 512 elements, as many as a launch has threads, are the pairs that tell comparisons apart. */

@@ -148,11 +148,8 @@ static uint64_t input(unsigned thread, unsigned word) {
     for (unsigned k = 0; k < (kind == 5 ? 1u : 8u / scalar->size_bytes); k++) {
         /* two operands are registers 5 and 9 mostly */
         Edges edges = {.seed = 77 + k + 10 * kind, .together = true, .member = word / 4 % 2};
-        uint8_t value[8];
-        edges_value(&edges, scalar, thread * 4 + word % 4 + 4096 * (word / 8), value);
-        uint64_t piece = 0;
-        memcpy(&piece, value, scalar->size_bytes);
-        bits |= piece << 8 * k * scalar->size_bytes;
+        uint64_t piece = edges_value(&edges, scalar, thread * 4 + word % 4 + 4096 * (word / 8));
+        bits |= (piece & UINT64_MAX >> (64 - 8 * scalar->size_bytes)) << 8 * k * scalar->size_bytes;
     }
     return bits;
 }

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: MIT */
 #include "check/validate/plan/edges.h"
 #include "base/rng.h"
-#include "base/word.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,75 +40,55 @@ bool edges_parse(const char *init, Edges *out) {
     return end > from && !*end && out->one_in;
 }
 
-static void store(const Scalar *scalar, unsigned pick, uint8_t out[8]) {
-    if (scalar->kind == 'f')
-        scalar_store(scalar, real[pick % REAL], out);
-    else
-        word_store(out, whole[pick % WHOLE], scalar->size_bytes);
+static uint64_t listed(const Scalar *scalar, unsigned pick) {
+    return scalar->kind == 'f' ? scalar_bits(scalar, real[pick % REAL]) : whole[pick % WHOLE];
 }
 
-static void small(const Scalar *scalar, uint64_t random, uint8_t out[8]) {
-    uint64_t value = random % 256 - 64;
-    if (scalar->kind == 'f')
-        scalar_store(scalar, (double)(int64_t)(random % 2001) / 8 - 125, out);
-    else
-        word_store(out, value, scalar->size_bytes);
+static uint64_t small(const Scalar *scalar, uint64_t random) {
+    return scalar->kind == 'f' ? scalar_bits(scalar, (double)(int64_t)(random % 2001) / 8 - 125)
+                               : random % 256 - 64;
 }
 
 /* A value on its own; of floating-point numbers most are ordinary, since NaN and infinity spread. */
-static void alone(const Scalar *scalar, uint64_t random, uint8_t out[8]) {
-    uint64_t pick = random >> 32, power = (uint64_t)1 << pick % 64;
+static uint64_t alone(const Scalar *scalar, uint64_t random) {
+    uint64_t pick = random >> 32;
     if (scalar->kind == 'f' ? (random & 3) != 0 : (random & 3) == 1)
-        small(scalar, pick, out);
-    else if (scalar->kind == 'f' || (random & 3) == 0)
-        store(scalar, (unsigned)(pick % WHOLE), out);
-    else
-        word_store(out, (random & 3) == 2 ? power : random, scalar->size_bytes);
+        return small(scalar, pick);
+    if (scalar->kind == 'f' || (random & 3) == 0)
+        return listed(scalar, (unsigned)(pick % WHOLE));
+    return (random & 3) == 2 ? (uint64_t)1 << pick % 64 : random;
 }
 
 /* The same number in all buffers; in every second one negated, or the next one. */
-static void related(const Edges *edges, const Scalar *scalar, uint64_t random, uint8_t out[8]) {
-    alone(scalar, random, out);
-    if (edges->member % 2 == 0)
-        return;
-    uint64_t bits = word_load(out, scalar->size_bytes);
+static uint64_t related(const Edges *edges, const Scalar *scalar, uint64_t random) {
+    uint64_t bits = alone(scalar, random), sign = 1ull << (8 * scalar->size_bytes - 1);
     bool negate = random >> 8 & 1;
-    uint64_t sign = 1ull << (8 * scalar->size_bytes - 1);
-    bits = !negate ? bits + (random >> 9 & 1 ? 1 : ~0ull) : scalar->kind == 'f' ? bits ^ sign : 0 - bits;
-    word_store(out, bits, scalar->size_bytes);
+    if (edges->member % 2 == 0)
+        return bits;
+    return !negate ? bits + (random >> 9 & 1 ? 1 : ~0ull) : scalar->kind == 'f' ? bits ^ sign : 0 - bits;
 }
 
-void edges_value(const Edges *edges, const Scalar *scalar, uint64_t index, uint8_t out[8]) {
+uint64_t edges_value(const Edges *edges, const Scalar *scalar, uint64_t index) {
     uint64_t shared = edges->seed ^ rng_mix(index + 1), own;
     shared = rng_next(&shared);
     own = shared ^ rng_mix(edges->member + 1u);
     own = rng_next(&own);
-    memset(out, 0, 8);
-    if (edges->one_in > 1 && (shared >> 40) % edges->one_in) {
-        if (scalar->kind ==
-            'f') /* as data are without edges: what compares distances and the like goes every way */
-            scalar_store(scalar, (double)(own >> 40) * 0x1p-23 - 1, out);
-        else
-            small(scalar, own, out);
-        return;
-    }
-    if (edges->one_in > 1) { /* no NaN and no infinity: one of them in every sum would hide all else */
-        store(scalar, (unsigned)(own >> 32) % FINITE, out);
-        return;
-    }
+    if (edges->one_in > 1 && (shared >> 40) % edges->one_in) /* as data are without edges: what compares
+                                                                 distances and the like goes every way */
+        return scalar->kind == 'f' ? scalar_bits(scalar, (double)(own >> 40) * 0x1p-23 - 1)
+                                   : small(scalar, own);
+    if (edges->one_in > 1) /* no NaN and no infinity: one of them in every sum would hide all else */
+        return listed(scalar, (unsigned)(own >> 32) % FINITE);
     unsigned pair = (unsigned)(shared >> 16) % (WHOLE * WHOLE);
     switch (edges->together ? shared & 7 : 7) {
     case 0:
     case 1:
     case 2: /* all pairs of the list */
-        store(scalar,
-              edges->member == 0   ? pair % WHOLE
-              : edges->member == 1 ? pair / WHOLE
-                                   : (unsigned)(own >> 32),
-              out);
-        break;
-    case 3: alone(scalar, shared, out); break; /* equal ones */
-    case 4: related(edges, scalar, shared, out); break;
-    default: alone(scalar, own, out); break;
+        return listed(scalar, edges->member == 0   ? pair % WHOLE
+                              : edges->member == 1 ? pair / WHOLE
+                                                   : (unsigned)(own >> 32));
+    case 3: return alone(scalar, shared); /* equal ones */
+    case 4: return related(edges, scalar, shared);
+    default: return alone(scalar, own);
     }
 }

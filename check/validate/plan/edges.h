@@ -16,6 +16,6 @@ typedef struct {
 
 /* "edges:SEED", "edges:SEED:MEMBER" or "edges:SEED:MEMBER:ONE_IN"; false: it is none of these. */
 bool edges_parse(const char *init, Edges *out);
-/* Element `index` of such a buffer. out[8], little endian; the type's bytes are set. */
-void edges_value(const Edges *edges, const Scalar *scalar, uint64_t index, uint8_t out[8]);
+/* Element `index` of such a buffer: bits, of which the type's count. */
+uint64_t edges_value(const Edges *edges, const Scalar *scalar, uint64_t index);
 #endif

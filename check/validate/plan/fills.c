@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_KEPT_BYTES = 1 << 24 };
+enum { MOST_KEPT_BYTES = 1 << 28 }; /* of all together */
 
 /* "value:V": each element has these bits. */
 static bool parse_value(const char *init, uint64_t *value) {
@@ -55,43 +55,29 @@ static bool parse_random(const char *init, Random *random) {
 }
 
 /* Integers LO to HI - 1, floating-point values of [LO, HI) or such integers, multiples. */
-static void value_in_range(const Scalar *scalar, Random *random, uint64_t i, uint8_t out[8]) {
+static uint64_t value_in_range(const Scalar *scalar, Random *random, uint64_t i) {
     double unit = random->rises ? 0 : (double)(rng_next(&random->state) >> 40) * 0x1p-24,
            v = random->rises ? random->lo + (double)i * random->hi
                              : random->lo + unit * (random->hi - random->lo);
-    int64_t whole = (int64_t)floor(v);
     if (scalar->kind == 'f')
-        scalar_store(scalar, random->whole ? floor(v) : v, out);
-    else
-        word_store(out, (uint64_t)whole, scalar->size_bytes);
+        return scalar_bits(scalar, random->whole ? floor(v) : v);
+    return (uint64_t)(int64_t)floor(v);
 }
 
-static void fill_element(const Scalar *scalar, const char *init, uint64_t i, Random *random, uint8_t out[8]) {
-    if (random->has_edges) {
-        edges_value(&random->edges, scalar, i, out);
-        return;
-    }
-    if (random->has_range) {
-        value_in_range(scalar, random, i, out);
-        return;
-    }
-    uint64_t *state = &random->state;
+/* Bits, of which the type's count. */
+static uint64_t bits_of_element(const Scalar *scalar, const char *init, uint64_t i, Random *random) {
+    if (random->has_edges)
+        return edges_value(&random->edges, scalar, i);
+    if (random->has_range)
+        return value_in_range(scalar, random, i);
     if (*init == 'o')
-        scalar_store(scalar, 1, out);
-    else if (*init == 'n')
-        scalar_store(scalar, (double)NAN, out);
-    else if (*init == 'i') {
-        if (scalar->kind == 'f')
-            scalar_store(scalar, (double)i, out);
-        else
-            word_store(out, i, scalar->size_bytes);
-    } else {
-        uint64_t r = rng_next(state);
-        if (scalar->kind == 'f') /* uniform in [0, 1) */
-            scalar_store(scalar, (double)(r >> 40) * 0x1p-24, out);
-        else
-            word_store(out, r, scalar->size_bytes);
-    }
+        return scalar_bits(scalar, 1);
+    if (*init == 'n')
+        return scalar_bits(scalar, (double)NAN);
+    if (*init == 'i')
+        return scalar->kind == 'f' ? scalar_bits(scalar, (double)i) : i;
+    uint64_t r = rng_next(&random->state);
+    return scalar->kind == 'f' ? scalar_bits(scalar, (double)(r >> 40) * 0x1p-24) : r; /* uniform in [0, 1) */
 }
 
 static bool fill_all(const Scalar *scalar, const char *init, uint64_t count, uint8_t *out) {
@@ -107,11 +93,9 @@ static bool fill_all(const Scalar *scalar, const char *init, uint64_t count, uin
                  (strcmp(init, "nan") == 0 && scalar->kind == 'f');
     if (!known && !parse_random(init, &random))
         return false;
-    for (uint64_t i = 0; !zero && i < count; i++) {
-        uint8_t value[8] = {0};
-        fill_element(scalar, init, i, &random, value);
-        word_store(out + i * scalar->size_bytes, word_load(value, 8), scalar->size_bytes);
-    }
+    for (uint64_t i = 0; !zero && i < count; i++)
+        word_store(out + i * scalar->size_bytes, bits_of_element(scalar, init, i, &random),
+                   scalar->size_bytes);
     return true;
 }
 
@@ -128,18 +112,35 @@ void plan_fills_free(Fills *fills) {
         forget(&fills->kept[k]);
 }
 
-/* In the place of what nobody has wanted for longest. */
+static uint64_t kept_bytes(const Fill *kept) {
+    return kept->bytes ? kept->count * kept->type->size_bytes : 0;
+}
+
+/* What nobody has wanted for longest; with `free` places that hold nothing go first. */
+static Fill *oldest(Fills *fills, bool free) {
+    Fill *found = NULL;
+    for (unsigned k = 0; k < FILLS; k++)
+        if ((free || fills->kept[k].bytes) && (!found || fills->kept[k].used < found->used))
+            found = &fills->kept[k];
+    return found;
+}
+
 static void keep_fill(Fills *fills, const Scalar *type, const char *init, uint64_t count,
                       const uint8_t *bytes) {
-    Fill *oldest = fills->kept;
-    for (unsigned k = 1; k < FILLS; k++)
-        oldest = fills->kept[k].used < oldest->used ? &fills->kept[k] : oldest;
-    uint64_t size = count * type->size_bytes;
+    uint64_t size = count * type->size_bytes, all = size;
     if (size > MOST_KEPT_BYTES)
         return;
-    forget(oldest);
-    *oldest = (Fill){type, mem_text(init), count, ++fills->uses, mem_alloc(size + 1)};
-    memcpy(oldest->bytes, bytes, size);
+    for (unsigned k = 0; k < FILLS; k++)
+        all += kept_bytes(&fills->kept[k]);
+    while (all > MOST_KEPT_BYTES) {
+        Fill *old = oldest(fills, false);
+        all -= kept_bytes(old);
+        forget(old);
+    }
+    Fill *place = oldest(fills, true);
+    forget(place);
+    *place = (Fill){type, mem_text(init), count, ++fills->uses, mem_alloc(size + 1)};
+    memcpy(place->bytes, bytes, size);
 }
 
 bool plan_fill(Fills *fills, const Scalar *type, const char *init, uint64_t count, uint8_t *out) {

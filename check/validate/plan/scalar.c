@@ -45,17 +45,6 @@ static unsigned exponent_bits(const Scalar *scalar) {
 
 /* Any binary format of at most 64 bits from a double: exact scaling, one rounding by nearbyint. */
 static uint64_t encode_float(const Scalar *t, double v) {
-    if (t->size_bytes == 4 && !isnan(v)) { /* the host rounds alike */
-        float single = (float)v;
-        uint32_t word;
-        memcpy(&word, &single, sizeof word);
-        return word;
-    }
-    if (t->size_bytes == 8 && !isnan(v)) {
-        uint64_t word;
-        memcpy(&word, &v, sizeof word);
-        return word;
-    }
     unsigned fraction = fraction_bits(t), exponent = exponent_bits(t);
     uint64_t sign = signbit(v) ? (uint64_t)1 << (fraction + exponent) : 0;
     uint64_t infinity = (((uint64_t)1 << exponent) - 1) << fraction;
@@ -90,11 +79,14 @@ static double decode_float(const Scalar *t, uint64_t bits) {
     return bits >> (fraction + exponent) & 1 ? -v : v;
 }
 
+uint64_t scalar_encode(const Scalar *scalar, double value) {
+    return scalar->kind == 'f' ? encode_float(scalar, value)
+           : value < 0         ? (uint64_t)(int64_t)value
+                               : (uint64_t)value;
+}
+
 void scalar_store(const Scalar *scalar, double value, uint8_t out[8]) {
-    uint64_t bits = scalar->kind == 'f' ? encode_float(scalar, value)
-                    : value < 0         ? (uint64_t)(int64_t)value
-                                        : (uint64_t)value;
-    word_store(out, bits, scalar->size_bytes);
+    word_store(out, scalar_bits(scalar, value), scalar->size_bytes);
 }
 
 double scalar_value(const Scalar *t, const uint8_t *value) {
@@ -112,7 +104,7 @@ static bool parse_float(const Scalar *scalar, const char *text, uint64_t *bits) 
         float f = strtof(text, &end);
         memcpy(bits, &f, sizeof f);
     } else
-        *bits = encode_float(scalar, strtod(text, &end));
+        *bits = scalar_bits(scalar, strtod(text, &end));
     return *end == 0 && end != text;
 }
 

@@ -12,7 +12,7 @@ static bool nearest_buffer(const AutoSearch *search, const AutoAttempt *attempt,
     auto_slot_addresses(search, attempt, address);
     for (uint32_t i = 0; i < search->flow.nslots; i++) {
         uint64_t from = address[i], to = from + attempt->bytes[i];
-        if (from && at >= to && at - to < MOST_BYTES) {
+        if (from && at >= to && at - to < LARGEST_BYTES) {
             *slot = i;
             *below = false;
             *offset = at - from;
@@ -172,6 +172,18 @@ static bool more_shared(AutoAttempt *attempt, const AutoSearch *search) {
     return true;
 }
 
+/* The buffer that it left is as large as others may be, and numbers are as small. */
+static bool larger(const AutoSearch *search, AutoAttempt *attempt) {
+    uint32_t slot;
+    uint64_t offset = 0;
+    bool below;
+    if (!nearest_buffer(search, attempt, search->trap.address, &slot, &below, &offset) || below ||
+        offset >= LARGEST_BYTES || attempt->bytes[slot] >= LARGEST_BYTES)
+        return false;
+    attempt->bytes[slot] *= 2;
+    return true;
+}
+
 bool auto_repair(AutoSearch *search, AutoAttempt *attempt) {
     uint32_t slot;
     uint64_t offset = 0;
@@ -200,7 +212,8 @@ bool auto_repair(AutoSearch *search, AutoAttempt *attempt) {
                 return true;
             }
         }
-        return shrink_strides(attempt, search) || shrink(attempt, search) || few_lanes(attempt, search);
+        return shrink_strides(attempt, search) || shrink(attempt, search) || larger(search, attempt) ||
+               few_lanes(attempt, search);
     case TRAP_MISALIGNED: align(attempt, search); return true;
     case TRAP_INSTRUCTION:
     case TRAP_ASSERTION: {

@@ -23,6 +23,7 @@ enum {
     STEPS = 240,                   /* towards blocks that attempts did not reach */
     FIRST_BYTES = 1 << 16,         /* of a buffer */
     MOST_BYTES = 1 << 24,
+    LARGEST_BYTES = 1 << 26, /* where nothing else makes the kernel stay in it: rows of constant length */
     POINTER_BYTES = 1 << 15, /* of a buffer of pointers */
     POINTEE_STRIDE = 1 << 12,
     MARGIN_BYTES = 1 << 12, /* before the address that a kernel gets, when it reads there */
