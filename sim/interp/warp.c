@@ -344,16 +344,18 @@ static uint32_t release_expected(PtxWarp *warp, uint32_t waiting, uint32_t most)
     return released;
 }
 
-/* As PtxRunOptions.active says. False: it says nothing of lanes that stand together. */
+/* As PtxRunOptions.active says. False: it says nothing of lanes that stand together, or what it said did not
+ * come true too often. */
 static bool release_as_expected(PtxWarp *warp, uint32_t waiting) {
-    PtxRun *run = warp->block->run;
-    if (!run->opt.active || !waiting)
+    enum { LATER = 32, MOST_LOST = 4096 };
+    PtxRunResult *res = warp->block->run->res;
+    if (!warp->block->run->opt.active || !waiting || res->nactive_later + res->nactive_other > MOST_LOST)
         return false;
     uint32_t next = release_expected(warp, waiting, 1),
-             later = next ? 0 : release_expected(warp, waiting, UINT32_MAX);
-    run->res->nactive += (unsigned)__builtin_popcount(next);
-    run->res->nactive_later += (unsigned)__builtin_popcount(later);
-    run->res->nactive_other += next || later ? 0 : (unsigned)__builtin_popcount(waiting);
+             later = next ? 0 : release_expected(warp, waiting, LATER);
+    res->nactive += (unsigned)__builtin_popcount(next);
+    res->nactive_later += (unsigned)__builtin_popcount(later);
+    res->nactive_other += next || later ? 0 : (unsigned)__builtin_popcount(waiting);
     return next || later;
 }
 
