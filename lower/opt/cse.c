@@ -1,6 +1,7 @@
-/* Common subexpressions: a pure operation that a dominating block has computed already is not computed again.
- * One walk over the dominator tree with a scoped hash table. Moves of constants are left alone: a register
- * held for long costs more than a MOV.
+/* Common subexpressions: a pure operation that a dominating block has computed already is not computed again,
+ * and phis of one block that are handed the same values are one: apart, each would have its own copies on all
+ * edges. One walk over the dominator tree with a scoped hash table. Moves of constants are left alone: a
+ * register held for long costs more than a MOV.
  * SPDX-License-Identifier: MIT */
 #include "base/rng.h"
 #include "ir/cfg.h"
@@ -9,7 +10,9 @@
 #include <string.h>
 
 typedef struct {
-    uint32_t inst, next; /* next entry of the same slot, + 1 */
+    InstId inst;
+    BlockId block;
+    uint32_t next; /* entry of the same slot, + 1 */
 } Entry;
 
 typedef struct {
@@ -86,20 +89,28 @@ static void replace(Cse *cse, const Inst *by, const Inst *i) {
     }
 }
 
+/* The entry, + 1, of what computes the same; 0: nothing does. A phi is the same only in its own block. */
+static uint32_t find_same(const Cse *cse, uint32_t slot, const Inst *i, BlockId b) {
+    for (uint32_t e = cse->slots[slot]; e; e = cse->entries.at[e - 1].next) {
+        const Entry *entry = &cse->entries.at[e - 1];
+        if ((i->op != IR_PHI || entry->block.i == b.i) && same_inst(cse, ir_inst(cse->f, entry->inst), i))
+            return e;
+    }
+    return 0;
+}
+
 static void visit_block(Cse *cse, BlockId b) {
     Block *blk = ir_block(cse->f, b);
     unsigned to = 0;
     FOR_INST_IDS(cse->f, b, id) {
         const Inst *i = ir_inst(cse->f, id);
-        if (is_pure(cse->f, i)) {
-            uint32_t slot = hash_inst(cse, i) & (cse->nslots - 1), e = cse->slots[slot];
-            while (e && !same_inst(cse, ir_inst(cse->f, (InstId){cse->entries.at[e - 1].inst}), i))
-                e = cse->entries.at[e - 1].next;
+        if (is_pure(cse->f, i) || i->op == IR_PHI) {
+            uint32_t slot = hash_inst(cse, i) & (cse->nslots - 1), e = find_same(cse, slot, i, b);
             if (e) {
-                replace(cse, ir_inst(cse->f, (InstId){cse->entries.at[e - 1].inst}), i);
+                replace(cse, ir_inst(cse->f, cse->entries.at[e - 1].inst), i);
                 continue;
             }
-            *VEC_PUSH(&cse->a, &cse->entries) = (Entry){id.i, cse->slots[slot]};
+            *VEC_PUSH(&cse->a, &cse->entries) = (Entry){id, b, cse->slots[slot]};
             VEC_ADD(&cse->a, &cse->slot_of, slot);
             cse->slots[slot] = cse->entries.n;
         }

@@ -127,6 +127,25 @@ static void test_cse(void **state) {
     unload(&l);
 }
 
+/* Phis of one block with the same sources are one; not with others, nor those of another block. */
+static void test_cse_of_phis(void **state) {
+    (void)state;
+    Loaded l;
+    load(&l, "bb1: preds() succs(bb2 bb3)\n  %r1 = S2R SR[tid.x]\n  %r2 = S2R SR[tid.y]\n"
+             "  %p3, _ = ISETP %r1, %r2, PT, _\n  @%p3 BRA _, _, bb2\n  BRA _, _, bb3\n"
+             "bb2: preds(bb1) succs(bb3)\n  BRA _, _, bb3\n"
+             "bb3: preds(bb1 bb2) succs(bb4 bb5)\n  %r4 = phi %r1, %r2\n  %r5 = phi %r1, %r2\n"
+             "  %r6 = phi %r2, %r1\n  STG _, _, 0x0, %r4\n  STG _, _, 0x4, %r5\n  STG _, _, 0x8, %r6\n"
+             "  %p7, _ = ISETP %r5, %r6, PT, _\n  @%p7 BRA _, _, bb4\n  BRA _, _, bb5\n"
+             "bb4: preds(bb3) succs(bb5)\n  BRA _, _, bb5\n"
+             "bb5: preds(bb3 bb4) succs()\n  %r8 = phi %r1, %r2\n  STG _, _, 0xc, %r8\n  EXIT _\n");
+    assert_true(pass_cse(l.f, &l.d));
+    expect(&l, "STG _, _, 0x4, %r4", "%r5");
+    expect(&l, "STG _, _, 0x8, %r6", NULL);
+    expect(&l, "STG _, _, 0xc, %r8", NULL);
+    unload(&l);
+}
+
 /* x ^ true, as compilers write "not" of a comparison; a table that is one of its inputs, or none. */
 static void test_fold_predicates(void **state) {
     (void)state;
@@ -601,27 +620,17 @@ static void test_zero_words(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_zero_words),
-        cmocka_unit_test(test_fold_and_branches),
-        cmocka_unit_test(test_fold_operations),
-        cmocka_unit_test(test_address),
-        cmocka_unit_test(test_constant_bank),
-        cmocka_unit_test(test_cse),
-        cmocka_unit_test(test_fold_comparisons),
-        cmocka_unit_test(test_fold_predicates),
-        cmocka_unit_test(test_fold_masks),
-        cmocka_unit_test(test_fold_members),
-        cmocka_unit_test(test_fold_signs),
-        cmocka_unit_test(test_fold_halves),
-        cmocka_unit_test(test_fold_permutations),
-        cmocka_unit_test(test_legalise_literals),
-        cmocka_unit_test(test_conditions),
-        cmocka_unit_test(test_conditions_keeps),
-        cmocka_unit_test(test_dce_keeps),
-        cmocka_unit_test(test_legalise),
-        cmocka_unit_test(test_sink),
-        cmocka_unit_test(test_returns),
-        cmocka_unit_test(test_reduction),
+        cmocka_unit_test(test_zero_words),        cmocka_unit_test(test_fold_and_branches),
+        cmocka_unit_test(test_fold_operations),   cmocka_unit_test(test_address),
+        cmocka_unit_test(test_constant_bank),     cmocka_unit_test(test_cse),
+        cmocka_unit_test(test_cse_of_phis),       cmocka_unit_test(test_fold_comparisons),
+        cmocka_unit_test(test_fold_predicates),   cmocka_unit_test(test_fold_masks),
+        cmocka_unit_test(test_fold_members),      cmocka_unit_test(test_fold_signs),
+        cmocka_unit_test(test_fold_halves),       cmocka_unit_test(test_fold_permutations),
+        cmocka_unit_test(test_legalise_literals), cmocka_unit_test(test_conditions),
+        cmocka_unit_test(test_conditions_keeps),  cmocka_unit_test(test_dce_keeps),
+        cmocka_unit_test(test_legalise),          cmocka_unit_test(test_sink),
+        cmocka_unit_test(test_returns),           cmocka_unit_test(test_reduction),
         cmocka_unit_test(test_dce_keeps_effects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
