@@ -70,6 +70,12 @@ sed -e 's,^\.visible,.file 1 "/made of/k.cu"\n&,' -e 's/^  xor.b32 %r6, %r4, %r5
 [ "$(grep -c '(k.cu:7)$' table)" -gt 1 ] && grep -Eq '^ +[0-9a-f]{4} +23 .* with 2 exits \(k.cu:7\)$' table || fail "lines of the source"
 "$heddle" report made.ptx --json | grep -q '"source":	"k.cu:7"' || fail "lines of the source in JSON"
 "$heddle" report made.ptx --html made.html && grep -q '<td[^>]*>k.cu:7</td>' made.html || fail "lines of the source in the page"
+# The same loop without the pragma becomes 20 copies, whose branches have a row for each statement; JSON has all.
+sed 's/ .pragma.*//' k.ptx >copies.ptx
+"$heddle" report copies.ptx --predicate=off >table && "$heddle" report copies.ptx --predicate=off --json >json || fail "report of copies.ptx"
+awk '$2 == 21 && / copies$/ { n += $(NF - 1) } $2 == 21 && !/ copies$/ { n++ } $2 == 21 { rows++ } END { exit n < 20 || rows > 4 }' table ||
+    fail "copies of a branch"
+[ "$(tr -d ' \t\n' <json | grep -o '"line":21,"join' | wc -l)" -ge 20 ] || fail "copies of a branch in JSON"
 # Only auto mode estimates.
 "$heddle" report k.ptx --predicate=off --reconverge=ipdom >ipdom || fail "report of ipdom"
 awk '$2 == 21 && $3 ~ /^B/ && $4 == 38 { n++ } END { exit n != 1 }' ipdom ||

@@ -25,9 +25,12 @@ static const char *source_of(const Compilation *compilation, const Function *f, 
     return out;
 }
 
-/* The end of a row: " (k.cu:12)". */
-static void end_row(const Compilation *compilation, const Function *f, LocId loc, FILE *out) {
+/* The end of a row: ", 8 copies (k.cu:12)". */
+static void end_row(const Compilation *compilation, const Function *f, LocId loc, uint32_t copies,
+                    FILE *out) {
     char source[SOURCE_BYTES];
+    if (copies > 1)
+        fprintf(out, ", %u copies", (unsigned)copies);
     fprintf(out, *source_of(compilation, f, loc, source) ? " (%s)\n" : "%s\n", source);
 }
 
@@ -98,17 +101,79 @@ static void predicate_why(const PredicateReport *report, char text[128]) {
                  (double)report->branch_issues, (double)report->guard_issues);
 }
 
+/* ---- tables ---- */
+
+/* Rows of a table by what they say of one statement: copies of a branch that say the same are one row, that
+ * of the first of them. */
+typedef struct {
+    Arena a;
+    StrTab texts;
+    StrMap first;     /* of a text: the number of the first report, + 1 */
+    uint32_t *copies; /* [report] 0: an earlier one's row has it */
+} Rows;
+
+static Rows rows_new(unsigned n) {
+    Rows rows = {0};
+    rows.copies = ARENA_ARRAY(&rows.a, uint32_t, n + 1);
+    return rows;
+}
+
+/* says: all but the statement. Returns the report whose row it is. */
+static unsigned rows_add(Rows *rows, unsigned k, const Function *f, LocId loc, const char *says) {
+    uint32_t insn = loc.i < f->locs.n ? f->locs.at[loc.i].ptx_insn : 0;
+    unsigned row = k;
+    if (insn) {
+        const char *text = arena_printf(&rows->a, "%u %u %s", (unsigned)f->name.i, (unsigned)insn, says);
+        StrId id = str_intern_z(&rows->texts, text);
+        uint32_t first = strmap_get(&rows->first, id);
+        if (first)
+            row = first - 1;
+        else
+            strmap_put(&rows->first, &rows->a, id, k + 1);
+    }
+    rows->copies[row]++;
+    return row;
+}
+
+static void rows_free(Rows *rows) {
+    str_free(&rows->texts);
+    arena_free(&rows->a);
+}
+
 /* Branches of the built-in library are nobody's lines. */
 static bool is_users(const Function *f) {
     return strncmp(str_text(f->module->strings, f->name), "__heddle_", 9) != 0;
 }
 
+enum { ROW_BYTES = 240 };
+
+static void predicate_row(const Compilation *compilation, const PredicateReport *report,
+                          char row[ROW_BYTES]) {
+    char line[16] = "-", inside[16] = "-", added[16] = "-", why[128];
+    if (line_of(compilation, report->func, report->loc))
+        snprintf(line, sizeof line, "%u", (unsigned)line_of(compilation, report->func, report->loc));
+    if (report->shape != PD_NONE) {
+        snprintf(inside, sizeof inside, "%u", (unsigned)report->insts);
+        snprintf(added, sizeof added, "%u", (unsigned)(report->selects + report->merges));
+    }
+    predicate_why(report, why);
+    snprintf(row, ROW_BYTES, "  %8s %10s %8s %8s  %s", line, ir_predicate_shape(report->shape), inside, added,
+             why);
+}
+
 static void predicate_table(const Compilation *compilation, FILE *out) {
     const IrModule *module = compilation->ir;
     const Function *last = NULL;
+    char row[ROW_BYTES];
+    Rows rows = rows_new(module->predicated.n);
     for (unsigned k = 0; k < module->predicated.n; k++) {
         const PredicateReport *report = &module->predicated.at[k];
-        if (!is_users(report->func))
+        predicate_row(compilation, report, row);
+        (void)rows_add(&rows, k, report->func, report->loc, row);
+    }
+    for (unsigned k = 0; k < module->predicated.n; k++) {
+        const PredicateReport *report = &module->predicated.at[k];
+        if (!is_users(report->func) || !rows.copies[k])
             continue;
         if (report->func != last) {
             fprintf(out, "%s: predication (%s)\n  %8s %10s %8s %8s  %s\n",
@@ -116,43 +181,50 @@ static void predicate_table(const Compilation *compilation, FILE *out) {
                     ir_predicate_mode_name(module->predicate), "PTX line", "shape", "inside", "added", "why");
             last = report->func;
         }
-        char line[16] = "-", inside[16] = "-", added[16] = "-", why[128];
-        if (line_of(compilation, report->func, report->loc))
-            snprintf(line, sizeof line, "%u", (unsigned)line_of(compilation, report->func, report->loc));
-        if (report->shape != PD_NONE) {
-            snprintf(inside, sizeof inside, "%u", (unsigned)report->insts);
-            snprintf(added, sizeof added, "%u", (unsigned)(report->selects + report->merges));
-        }
-        predicate_why(report, why);
-        fprintf(out, "  %8s %10s %8s %8s  %s", line, ir_predicate_shape(report->shape), inside, added, why);
-        end_row(compilation, report->func, report->loc, out);
+        predicate_row(compilation, report, row);
+        fputs(row, out);
+        end_row(compilation, report->func, report->loc, rows.copies[k], out);
     }
+    rows_free(&rows);
+}
+
+static void meld_row(const Compilation *compilation, const MeldReport *report, char row[ROW_BYTES]) {
+    char line[16] = "-";
+    if (line_of(compilation, report->func, report->loc))
+        snprintf(line, sizeof line, "%u", (unsigned)line_of(compilation, report->func, report->loc));
+    bool melded = report->reason == PR_CONVERTED;
+    int n = snprintf(row, ROW_BYTES, "  %8s %8u %8u %8u  %s", line, report->melded, report->alone,
+                     report->selects, melded ? "melded" : ir_predicate_reason(report->reason));
+    if (report->branch_issues > 0 && n > 0 && n < ROW_BYTES)
+        snprintf(row + n, ROW_BYTES - (size_t)n, ": %.4g expected warp instructions, %.4g melded",
+                 (double)report->branch_issues, (double)report->melded_issues);
 }
 
 /* What became of branches with two sides, if melding was asked for. */
 static void meld_table(const Compilation *compilation, FILE *out) {
     const IrModule *module = compilation->ir;
     const Function *last = NULL;
+    char row[ROW_BYTES];
+    Rows rows = rows_new(module->melded.n);
     for (unsigned k = 0; k < module->melded.n; k++) {
         const MeldReport *report = &module->melded.at[k];
-        if (!is_users(report->func))
+        meld_row(compilation, report, row);
+        (void)rows_add(&rows, k, report->func, report->loc, row);
+    }
+    for (unsigned k = 0; k < module->melded.n; k++) {
+        const MeldReport *report = &module->melded.at[k];
+        if (!is_users(report->func) || !rows.copies[k])
             continue;
         if (report->func != last)
             fprintf(out, "%s: melding\n  %8s %8s %8s %8s  %s\n",
                     str_text(&compilation->strings, report->func->name), "PTX line", "melded", "alone",
                     "selects", "why");
         last = report->func;
-        char line[16] = "-";
-        if (line_of(compilation, report->func, report->loc))
-            snprintf(line, sizeof line, "%u", (unsigned)line_of(compilation, report->func, report->loc));
-        bool melded = report->reason == PR_CONVERTED;
-        fprintf(out, "  %8s %8u %8u %8u  %s", line, report->melded, report->alone, report->selects,
-                melded ? "melded" : ir_predicate_reason(report->reason));
-        if (report->branch_issues > 0)
-            fprintf(out, ": %.4g expected warp instructions, %.4g melded", (double)report->branch_issues,
-                    (double)report->melded_issues);
-        end_row(compilation, report->func, report->loc, out);
+        meld_row(compilation, report, row);
+        fputs(row, out);
+        end_row(compilation, report->func, report->loc, rows.copies[k], out);
     }
+    rows_free(&rows);
 }
 
 static void meld_json(const Compilation *compilation, cJSON *root) {
@@ -179,22 +251,54 @@ static void meld_json(const Compilation *compilation, cJSON *root) {
 }
 
 /* "joins before that, in every round of the loop of line 12 with 3 exits" */
-static void reconv_why(const Compilation *compilation, const ReconvReport *report, FILE *out) {
+static void reconv_why(const Compilation *compilation, const ReconvReport *report, char text[128]) {
     uint32_t loop = line_of(compilation, report->func, report->loop_loc);
-    fputs(ir_reconv_reason(report->reason), out);
-    if (loop)
-        fprintf(out, ", in every round of the loop of line %u with %u exit%s", (unsigned)loop,
-                (unsigned)report->loop_exits, report->loop_exits == 1 ? "" : "s");
+    int n = snprintf(text, 128, "%s", ir_reconv_reason(report->reason));
+    if (loop && n > 0 && n < 128)
+        snprintf(text + n, 128 - (size_t)n, ", in every round of the loop of line %u with %u exit%s",
+                 (unsigned)loop, (unsigned)report->loop_exits, report->loop_exits == 1 ? "" : "s");
 }
 
-void report_table(const Compilation *compilation, FILE *out) {
+static uint32_t join_line(const Compilation *compilation, const ReconvReport *report) {
+    return report->join.i ? line_of(compilation, report->func, report->join_loc) : 0;
+}
+
+/* Where the branch stands in code and text, its barrier, its join. */
+static void reconv_place(const Compilation *compilation, const ReconvReport *report, FILE *out) {
+    char pc[16] = "-", line[16] = "-", join[16] = "-", reg[16] = "-";
+    uint32_t at = code_of(compilation, report->func) ? branch_pc(report->func, report->branch) : UINT32_MAX;
+    if (at != UINT32_MAX)
+        snprintf(pc, sizeof pc, "%04x", (unsigned)at);
+    if (line_of(compilation, report->func, report->loc))
+        snprintf(line, sizeof line, "%u", (unsigned)line_of(compilation, report->func, report->loc));
+    if (join_line(compilation, report))
+        snprintf(join, sizeof join, "%u", (unsigned)join_line(compilation, report));
+    if (has_barrier(report))
+        snprintf(reg, sizeof reg, "B%u", (unsigned)report->barrier);
+    fprintf(out, "  %8s %10s %8s %10s", pc, line, reg, join);
+}
+
+static void reconv_table(const Compilation *compilation, FILE *out) {
     const IrModule *module = compilation->ir;
     const bool automatic = module->reconverge == RECONV_AUTO, measured = compilation->profile != NULL;
-    meld_table(compilation, out);
-    predicate_table(compilation, out);
     const Function *last = NULL;
+    char why[128], says[160];
+    Rows rows = rows_new(module->reconv.n);
+    double *gain = ARENA_ARRAY(&rows.a, double, module->reconv.n + 1); /* [report] of its row */
+    BlockId *join = ARENA_ARRAY(&rows.a, BlockId, module->reconv.n + 1);
     for (unsigned k = 0; k < module->reconv.n; k++) {
         const ReconvReport *report = &module->reconv.at[k];
+        reconv_why(compilation, report, why);
+        snprintf(says, sizeof says, "%u %s", (unsigned)join_line(compilation, report), why);
+        unsigned row = rows_add(&rows, k, report->func, report->loc, says);
+        if (join[row].i != report->join.i) /* what copies save that have one join is that join's */
+            gain[row] += (double)report->gain;
+        join[row] = report->join;
+    }
+    for (unsigned k = 0; k < module->reconv.n; k++) {
+        const ReconvReport *report = &module->reconv.at[k];
+        if (!rows.copies[k])
+            continue;
         if (report->func != last) {
             fprintf(out, "%s: divergent branches\n  %8s %10s %8s %10s",
                     str_text(&compilation->strings, report->func->name), "branch", "PTX line", "barrier",
@@ -203,20 +307,9 @@ void report_table(const Compilation *compilation, FILE *out) {
                     measured ? "      warps   parted  lanes" : "");
             last = report->func;
         }
-        char pc[16] = "-", line[16] = "-", join[16] = "-", reg[16] = "-";
-        uint32_t at =
-            code_of(compilation, report->func) ? branch_pc(report->func, report->branch) : UINT32_MAX;
-        if (at != UINT32_MAX)
-            snprintf(pc, sizeof pc, "%04x", (unsigned)at);
-        if (line_of(compilation, report->func, report->loc))
-            snprintf(line, sizeof line, "%u", (unsigned)line_of(compilation, report->func, report->loc));
-        if (report->join.i && line_of(compilation, report->func, report->join_loc))
-            snprintf(join, sizeof join, "%u", (unsigned)line_of(compilation, report->func, report->join_loc));
-        if (has_barrier(report))
-            snprintf(reg, sizeof reg, "B%u", (unsigned)report->barrier);
-        fprintf(out, "  %8s %10s %8s %10s", pc, line, reg, join);
-        if (report->gain != 0)
-            fprintf(out, " %8.4g", (double)report->gain);
+        reconv_place(compilation, report, out);
+        if (gain[k] != 0)
+            fprintf(out, " %8.4g", gain[k]);
         else if (automatic)
             fprintf(out, " %8s", "-");
         const PtxBranch *counts = counts_at(compilation, report->func, report->loc);
@@ -225,10 +318,17 @@ void report_table(const Compilation *compilation, FILE *out) {
                     100.0 * (double)counts->divergent / (double)counts->warps, lanes_a_warp(counts));
         else if (measured)
             fprintf(out, " %10s %8s %6s", "-", "-", "-");
-        fputs("  ", out);
-        reconv_why(compilation, report, out);
-        end_row(compilation, report->func, report->loc, out);
+        reconv_why(compilation, report, why);
+        fprintf(out, "  %s", why);
+        end_row(compilation, report->func, report->loc, rows.copies[k], out);
     }
+    rows_free(&rows);
+}
+
+void report_table(const Compilation *compilation, FILE *out) {
+    meld_table(compilation, out);
+    predicate_table(compilation, out);
+    reconv_table(compilation, out);
 }
 
 static void predicate_json(const Compilation *compilation, cJSON *root) {
