@@ -12,6 +12,7 @@
  * Each line is a word and numbers:
  *     at PC STATEMENT             a place: byte in the function, statement of the PTX; the first is the entry
  *     past-ptx STATEMENT ...      other places that the region does not end at
+ *     once-past-ptx STATEMENT ... these only once; as often as one is there
  *     past-machine PC ...
  *     differ VALUE ...            values of the PTX: any value
  *     differ-low VALUE ...        only the low word does
@@ -82,8 +83,12 @@ static void put_cut(FILE *f, const Prover *prover, const Cut *cut) {
     fprintf(f, "at %u %u\n", pc_at(prover, cut->mach - prover->ff->first_block),
             statement_at(prover, cut->ptx));
     for (uint32_t b = 0; b < prover->nblocks; b++)
-        if (cut->pass_ptx[b])
+        if (cut->pass_ptx[b] == PASS_ALWAYS)
             put_number(f, &open, "past-ptx", statement_at(prover, b));
+    end_line(f, &open);
+    for (uint32_t b = 0; b < prover->nblocks; b++)
+        for (unsigned n = 0; cut->pass_ptx[b] != PASS_ALWAYS && n < cut->pass_ptx[b]; n++)
+            put_number(f, &open, "once-past-ptx", statement_at(prover, b));
     end_line(f, &open);
     for (uint32_t b = 0; b < prover->ff->nblocks; b++)
         if (cut->pass_mach[b])
@@ -196,12 +201,17 @@ static bool read_at(Reader *reader) {
     return true;
 }
 
-static bool read_passes(Reader *reader, bool machine) {
+static bool read_passes(Reader *reader, bool machine, bool always) {
     uint32_t block;
     while (*reader->at == ' ') {
         if (!(machine ? read_pc(reader, &block) : read_statement(reader, &block)))
             return false;
-        (machine ? reader->cut->pass_mach : reader->cut->pass_ptx)[block] = true;
+        if (machine)
+            reader->cut->pass_mach[block] = true;
+        else if (always)
+            reader->cut->pass_ptx[block] = PASS_ALWAYS;
+        else if (reader->cut->pass_ptx[block]++ >= MOST_PASSES)
+            return false;
     }
     return true;
 }
@@ -305,8 +315,8 @@ static bool read_has(Reader *reader) {
 
 static bool read_line(Reader *reader, size_t word) {
     static const char *const words[] = {
-        "at",    "past-ptx", "past-machine", "differ",         "differ-low", "twin", "memory",
-        "holds", "free",     "whole",        "location-whole", "decided",    "seen", "has"};
+        "at",   "past-ptx", "past-machine",   "differ",  "differ-low", "twin", "memory",       "holds",
+        "free", "whole",    "location-whole", "decided", "seen",       "has",  "once-past-ptx"};
     const char *line = reader->at - word;
     unsigned k = 0;
     while (k < sizeof words / sizeof *words &&
@@ -317,7 +327,7 @@ static bool read_line(Reader *reader, size_t word) {
     switch (k) {
     case 0: return read_at(reader);
     case 1:
-    case 2: return read_passes(reader, k == 2);
+    case 2: return read_passes(reader, k == 2, true);
     case 3: return read_values(reader, PHI_ALL);
     case 4: return read_values(reader, PHI_LOW);
     case 5: return read_twin(reader);
@@ -329,6 +339,7 @@ static bool read_line(Reader *reader, size_t word) {
     case 11: return read_seen(reader, SEEN_DECIDED);
     case 12: return read_seen(reader, SEEN_TERM);
     case 13: return read_has(reader);
+    case 14: return read_passes(reader, false, false);
     default: return false;
     }
 }

@@ -55,6 +55,7 @@ enum { LV_SAME, LV_WHOLE, LV_RELATED, LV_SEEN, LV_FREE };
 /* What a branch of the machine has seen has one value on all paths; is one term; is not known. */
 enum { SEEN_DECIDED, SEEN_TERM, SEEN_LOST };
 enum { SAYS_NOTHING, SAYS_NO, SAYS_YES };
+enum { MOST_PASSES = 8, PASS_ALWAYS = UINT8_MAX };
 
 typedef struct {
     uint32_t ptx, mach;          /* blocks */
@@ -67,10 +68,13 @@ typedef struct {
     Term **seen, *known; /* as in Edge; what holds whenever the place is come to */
     uint8_t *seen_level, *says;
     bool reached, dirty, stuck;
-    unsigned watched;           /* see Prover */
-    bool stale;                 /* what arrives has changed since the relation was made of it */
-    uint32_t restarts;          /* of what stands below */
-    bool *pass_ptx, *pass_mach; /* cut points that this region does not stop at */
+    unsigned watched;  /* see Prover */
+    bool stale;        /* what arrives has changed since the relation was made of it */
+    uint32_t restarts; /* of what stands below */
+    /* Cut points that this region does not stop at, of the PTX how often it goes past them; PASS_ALWAYS. */
+    uint8_t *pass_ptx;
+    bool *pass_mach;
+    bool round; /* a copy of a round begins here: see prove_pairing_rounds */
     Run ptx_run, mach_run;
     VEC(Edge) edges;
     Arena arena; /* of the last run that was made to find the relation, and its edges */
@@ -119,6 +123,7 @@ typedef struct {
     struct ProveMultiples *multiples; /* NULL: no address has asked */
     double deadline;                  /* of clock_cpu_seconds; 0: none */
     const char *gave_up;
+    bool by_rounds; /* each round of an unrolled loop is a region */
 } Core;
 
 /* Fill report->facts: what the file says beside its code; that lanes meet, by the static and the model check.
@@ -140,6 +145,8 @@ bool *prove_functions_below(const BinFlow *flow, const char *kernel, Arena *aren
 /* The PTX block that each machine block of the function is to be compared with, as a proposal (see
  * pairing.c). */
 uint32_t *prove_pairing(Prover *prover);
+/* Adds where copies of the rounds of a loop begin, each to be compared with the loop's head; false: none. */
+bool prove_pairing_rounds(const Prover *prover, uint32_t *partner);
 /* Nothing in the block that one lane could notice, and one way on. */
 bool prove_only_control(const BinFlow *flow, const BinBlock *block);
 typedef VEC(const Edge *) Arrivals; /* at one place */
@@ -164,6 +171,8 @@ bool prove_twins_enter(Core *core, Cut *cut, const Edge *edge);
 bool prove_twins_hold(Core *core, const Cut *cut, const Edge *edge);
 Graph prove_mach_graph(Prover *prover); /* of the machine blocks of the function, its first one 0 */
 void prove_core_no_cuts(Core *core);
+/* As pairing.c proposes; with the rounds of unrolled loops, if asked for: false, there are none. */
+bool prove_core_find_cuts(Core *core, bool with_rounds);
 void prove_core_add_cut(Core *core, uint32_t ptx, uint32_t mach); /* of a block on each side */
 /* What a place has where ways bring different things: a value of the PTX (of 64 bits with this high word, or
  * NULL), a location of which a part of a value is known, or nothing. */
@@ -178,7 +187,7 @@ void prove_core_choose(const Edge *edge, uint32_t loc, const Relation *relation)
 void prove_core_run_once(Core *core, Cut *cut);
 /* The PTX of a region whose machine code was run; the machine chooses what registers hold that nobody wrote
  * (undefined.c). */
-void prove_core_run_ptx(Core *core, Cut *cut, const bool *stop);
+void prove_core_run_ptx(Core *core, Cut *cut, const uint8_t *stop);
 void prove_core_run(Core *core, Cut *cut);   /* both sides, until their exits fit together */
 void prove_core_edges(Core *core, Cut *cut); /* from the exits */
 void prove_judge(Core *core, ProveReport *report, ProveFunc *out); /* what each region shows */

@@ -51,6 +51,19 @@ static void by_map(const Prover *prover, uint32_t *partner) {
     }
 }
 
+bool prove_pairing_rounds(const Prover *prover, uint32_t *partner) {
+    bool any = false;
+    for (uint32_t k = 1; prover->bf->npoints && !prover->opt->no_map && k < prover->ff->nrpo; k++) {
+        uint32_t b = prover->ff->rpo[k] - prover->ff->first_block,
+                 ptx = mapped(prover, prover->ff->rpo[k], 0);
+        if (partner[b] != PROVE_NO_BLOCK || ptx == PROVE_NO_BLOCK || !prover->blocks[ptx].header)
+            continue;
+        partner[b] = ptx;
+        any = true;
+    }
+    return any;
+}
+
 /* ---- loops in order ---- */
 typedef struct {
     LoopForest forest;

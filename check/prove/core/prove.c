@@ -20,51 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- cut points ---- */
-void prove_core_add_cut(Core *core, uint32_t ptx, uint32_t mach) {
-    Prover *prover = &core->p;
-    Cut k = {.ptx = ptx, .mach = mach};
-    k.pv = ARENA_ARRAY(&prover->arena, Term *, prover->nptx);
-    k.lv = ARENA_ARRAY(&prover->arena, Term *, prover->nloc);
-    k.phi = ARENA_ARRAY(&prover->arena, uint8_t, prover->nptx);
-    k.whole = ARENA_ARRAY(&prover->arena, bool, prover->nptx);
-    k.twin = ARENA_ARRAY(&prover->arena, Twin, prover->nptx);
-    k.level = ARENA_ARRAY(&prover->arena, uint8_t, prover->nloc);
-    k.relation = ARENA_ARRAY(&prover->arena, Relation, prover->nloc);
-    k.seen = ARENA_ARRAY(&prover->arena, Term *, prover->nseen + 1);
-    k.seen_level = ARENA_ARRAY(&prover->arena, uint8_t, prover->nseen + 1);
-    k.says = ARENA_ARRAY(&prover->arena, uint8_t, prover->nseen + 1);
-    k.known = prover->ts.truth;
-    k.pass_ptx = ARENA_ARRAY(&prover->arena, bool, prover->nblocks);
-    k.pass_mach = ARENA_ARRAY(&prover->arena, bool, prover->ff->nblocks + 1);
-    core->cut_of[mach - prover->ff->first_block] = core->cuts.n + 1;
-    VEC_ADD(&prover->arena, &core->cuts, k);
-    core->mach_stop[mach - prover->ff->first_block] = true;
-    core->ptx_stop[ptx] = true;
-}
-
-void prove_core_no_cuts(Core *core) {
-    Prover *prover = &core->p;
-    core->cut_of = ARENA_ARRAY(&prover->arena, uint32_t, prover->ff->nblocks + 1);
-    core->mach_stop = ARENA_ARRAY(&prover->arena, bool, prover->ff->nblocks + 1);
-    core->ptx_stop = ARENA_ARRAY(&prover->arena, bool, prover->nblocks + 1);
-    if (prover->blocks[0].header) /* the entry is a loop header: the first visit is a region of its own only
-                                if it has code */
-        core->ptx_stop[0] = true;
-}
-
-static void find_cuts(Core *core) {
-    Prover *prover = &core->p;
-    prove_core_no_cuts(core);
-    prove_core_add_cut(core, 0, prover->ff->first_block);
-    const uint32_t *partner = prove_pairing(prover);
-    for (uint32_t k = 1; k < prover->ff->nrpo; k++) {
-        uint32_t b = prover->ff->rpo[k], ptx = partner[b - prover->ff->first_block];
-        if (ptx != PROVE_NO_BLOCK)
-            prove_core_add_cut(core, ptx, b);
-    }
-}
-
 /* ---- the relation at a cut point ---- */
 static void arrivals_of(Core *core, uint32_t cut, Arrivals *in) {
     *in = (Arrivals){0};
@@ -100,6 +55,12 @@ Term *prove_core_variable(Core *core, uint32_t cut, uint32_t v, Term *high) {
         cut + 1);
 }
 
+/* A round begins with variables, as a loop's does, though one way leads to it: what rounds one after the
+ * other have made of a value would be one term. */
+static bool is_made_in_rounds(const Core *core, const Cut *here, const Term *value, uint32_t v) {
+    return here->round && value && !t_is_const(value) && prove_ptx_grows(&core->p, here->ptx, v);
+}
+
 static void relate_ptx(Core *core, uint32_t cut, const Arrivals *in) {
     Prover *prover = &core->p;
     Cut *here = &core->cuts.at[cut];
@@ -114,7 +75,9 @@ static void relate_ptx(Core *core, uint32_t cut, const Arrivals *in) {
             here->pv[v] = here->phi[v] ? here->pv[v] : NULL;
             continue;
         }
-        here->whole[v] = (here->whole[v] || !same) && whole;
+        if (is_made_in_rounds(core, here, in->at[0]->pv[v], v))
+            here->phi[v] = PHI_ALL;
+        here->whole[v] = (here->whole[v] || !same) && whole && !here->phi[v];
         if (!same && !here->whole[v] && !here->phi[v])
             here->phi[v] = PHI_LOW;
         if (!here->phi[v]) {
@@ -131,7 +94,7 @@ static void relate_ptx(Core *core, uint32_t cut, const Arrivals *in) {
         bool same = true;
         for (uint32_t e = 0; e < in->n; e++)
             same &= in->at[e]->mem[s] == in->at[0]->mem[s];
-        here->mem_phi[s] |= !same;
+        here->mem_phi[s] |= !same || (here->round && in->at[0]->mem[s]->kind == TK_EVENT);
         here->mem[s] = here->mem_phi[s]
                            ? t_var(&prover->ts, 0, term_name(&prover->ts, "memory %u", s), cut + 1)
                            : in->at[0]->mem[s];
@@ -246,6 +209,14 @@ static bool find_relation(Core *core, Cut *cut, const Arrivals *in, uint32_t l) 
     return false;
 }
 
+/* Is it a number, or what a value of the PTX that does not differ has? */
+static bool is_a_value(const Core *core, const Cut *cut, const Term *term) {
+    for (uint32_t v = 0; v < core->p.nptx; v++)
+        if (cut->pv[v] == term)
+            return true;
+    return t_is_const(term);
+}
+
 static void relate_locations(Core *core, uint32_t cut, const Arrivals *in) {
     Prover *prover = &core->p;
     Cut *here = &core->cuts.at[cut];
@@ -257,7 +228,9 @@ static void relate_locations(Core *core, uint32_t cut, const Arrivals *in) {
                 whole &= in->at[e]->whole_lv[l] == in->at[0]->whole_lv[l];
             }
             /* a variable of the PTX says more than a term that one side has alone */
-            bool related = !same && find_relation(core, here, in, l);
+            bool related = (!same || (here->round && !is_a_value(core, here, in->at[0]->lv[l]))) &&
+                           find_relation(core, here, in, l);
+            same &= !related;
             here->level[l] = same ? LV_SAME : whole && !related ? LV_WHOLE : LV_RELATED;
             if (here->level[l] <= LV_WHOLE) {
                 here->lv[l] = same ? in->at[0]->lv[l] : in->at[0]->whole_lv[l];
@@ -529,26 +502,63 @@ static void core_free(Core *core) {
     mem_free(core);
 }
 
-/* Search for a proof; what was found goes to out->certificate if it is one. */
-static void search(const Task *task, ProveReport *report, ProveFunc *out) {
+/* A round is small: what takes long is none. */
+static void limit_to_rounds(Core *core, ProveOptions *options) {
+    static const double SECONDS = 0.5; /* of a query */
+    enum { STEPS = 500000 };
+    *options = *core->p.opt;
+    options->only_whether = true;
+    options->no_launches = true;
+    if (options->query_seconds <= 0 || options->query_seconds > SECONDS)
+        options->query_seconds = SECONDS;
+    if (core->p.ts.max_steps > STEPS)
+        core->p.ts.max_steps = STEPS;
+    core->p.opt = options;
+}
+
+/* Search for a proof; what was found goes to out->certificate if it is one. Whether each round of an unrolled
+ * loop was a region, and they were not proved: nothing is said then. */
+static bool search_once(const Task *task, bool by_rounds, ProveReport *report, ProveFunc *out) {
     ProveMasks masks = {.arena = {0}}; /* those of the pass that checks count */
-    bool ready;
+    ProveOptions options;
+    bool ready, proved = false;
     Core *core = core_of(task, &masks, &ready);
     if (ready) {
-        find_cuts(core);
+        core->by_rounds = prove_core_find_cuts(core, by_rounds);
+        if (core->by_rounds)
+            limit_to_rounds(core, &options);
         prove_core_start(core);
         solve(core);
         prove_judge(core, report, out);
-        prove_assumptions(&core->p, report, out->name);
-        if (!out->count[PROVE_UNKNOWN] && !out->count[PROVE_REFUTED]) {
+        proved = !out->count[PROVE_UNKNOWN] && !out->count[PROVE_REFUTED];
+        if (proved || !core->by_rounds)
+            prove_assumptions(&core->p, report, out->name);
+        if (proved) {
             prove_guards_trim(core);
             out->certificate = prove_certificate_write(core, &report->arena);
         }
     } else {
         prove_skip(report, out, core->gave_up);
     }
+    bool again = core->by_rounds && !proved;
     core_free(core);
     arena_free(&masks.arena);
+    return again;
+}
+
+/* First with a region for each round of unrolled loops, as far as the map says where one begins, for terms of
+ * one are small; then such loops are followed. */
+static void search(const Task *task, ProveReport *report, ProveFunc *out) {
+    ProveFunc before = *out;
+    uint32_t count[PROVE_NSTATUS], predicated[PROVE_NSTATUS];
+    memcpy(count, report->count, sizeof count);
+    memcpy(predicated, report->predicated, sizeof predicated);
+    if (!search_once(task, true, report, out))
+        return;
+    *out = before;
+    memcpy(report->count, count, sizeof count);
+    memcpy(report->predicated, predicated, sizeof predicated);
+    search_once(task, false, report, out);
 }
 
 /* Repeat it from the certificate alone: what this pass does not show is unknown. */

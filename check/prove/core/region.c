@@ -27,8 +27,11 @@ static bool realign(Core *core, Cut *cut) {
                 if (ptx_exit->kind != EX_CUT && !cut->pass_mach[mb])
                     return cut->pass_mach[mb] = true;
             }
-            if (ptx_exit->kind == EX_CUT && !cut->pass_ptx[ptx_exit->target])
-                return cut->pass_ptx[ptx_exit->target] = true;
+            uint8_t *pass = ptx_exit->kind == EX_CUT ? &cut->pass_ptx[ptx_exit->target] : NULL;
+            if (pass && *pass < PASS_ALWAYS) {
+                *pass = core->by_rounds && *pass < MOST_PASSES ? (uint8_t)(*pass + 1) : PASS_ALWAYS;
+                return true;
+            }
         }
     return false;
 }
@@ -48,12 +51,13 @@ static bool stands_still(const Core *core, const Cut *cut) {
 void prove_core_run_once(Core *core, Cut *cut) {
     Prover *prover = &core->p;
     prover->ts.steps = 0; /* of a region, and of the relation made of what it brings */
-    bool *stop =
-        ARENA_ARRAY(prover->run_arena, bool,
-                    (prover->nblocks > prover->ff->nblocks ? prover->nblocks : prover->ff->nblocks) + 1);
+    bool *stop = ARENA_ARRAY(prover->run_arena, bool, prover->ff->nblocks + 1);
+    uint8_t *ptx_stop = ARENA_ARRAY(prover->run_arena, uint8_t, prover->nblocks + 1);
     for (uint32_t b = 0; b < prover->nblocks; b++)
-        stop[b] = core->ptx_stop[b] && !cut->pass_ptx[b];
-    prover->watched = cut->watched = prove_ptx_watched(prover, cut->ptx, stop);
+        ptx_stop[b] = !core->ptx_stop[b] || cut->pass_ptx[b] == PASS_ALWAYS
+                          ? STOP_NOT
+                          : (uint8_t)(STOP_HERE + cut->pass_ptx[b]);
+    prover->watched = cut->watched = prove_ptx_watched(prover, cut->ptx, ptx_stop);
     /* the machine first: the PTX leaves choices, and what the machine took is noted
      * (check/prove/lane/idiom.c) */
     for (uint32_t b = 0; b < prover->ff->nblocks; b++)
@@ -63,15 +67,14 @@ void prove_core_run_once(Core *core, Cut *cut) {
         prove_ptx_stay(prover, cut->ptx, cut->pv, cut->mem, &cut->ptx_run);
         return;
     }
-    for (uint32_t b = 0; b < prover->nblocks; b++)
-        stop[b] = core->ptx_stop[b] && !cut->pass_ptx[b];
-    prove_core_run_ptx(core, cut, stop);
+    prove_core_run_ptx(core, cut, ptx_stop);
 }
 
 void prove_core_run(Core *core, Cut *cut) {
     cut->stuck = false;
     Prover *prover = &core->p;
-    bool *pass_ptx = NULL, *pass_mach = NULL; /* before the last realignment */
+    uint8_t *pass_ptx = NULL;
+    bool *pass_mach = NULL; /* before the last realignment */
     for (unsigned round = 0; round < 24 && !prover->ts.overflow; round++) {
         prove_core_run_once(core, cut);
         if ((cut->ptx_run.fault || cut->mach_run.fault) &&

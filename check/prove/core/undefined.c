@@ -219,7 +219,7 @@ static bool choose_in_exits(Opening *o) {
     return chosen;
 }
 
-static void run_and_choose(Core *core, Cut *cut, const bool *stop) {
+static void run_and_choose(Core *core, Cut *cut, const uint8_t *stop) {
     Prover *prover = &core->p;
     prove_ptx_run(prover, cut->ptx, cut->pv, cut->mem, stop, &cut->ptx_run);
     Opening opening = {.core = core, .cut = cut};
@@ -241,7 +241,7 @@ static void run_and_choose(Core *core, Cut *cut, const bool *stop) {
                   &cut->ptx_run);
 }
 
-void prove_core_run_ptx(Core *core, Cut *cut, const bool *stop) {
+void prove_core_run_ptx(Core *core, Cut *cut, const uint8_t *stop) {
     core->p.machine = &cut->mach_run;
     run_and_choose(core, cut, stop);
     core->p.machine = NULL;

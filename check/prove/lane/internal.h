@@ -50,8 +50,9 @@ typedef struct { /* one way out of a region */
     Term **val; /* registers or locations there */
 } Exit;
 
-typedef struct { /* of a row of the map: what its register had where it begins; NULL: it was not come to */
+typedef struct RowTerms { /* of a row of the map: what its register had where it begins; NULL: not come to */
     Term *held;
+    const struct RowTerms *before; /* likewise in the round before; NULL: there was none */
 } RowTerms;
 
 typedef struct {    /* symbolic execution of one region on one side */
@@ -223,9 +224,11 @@ Term *prove_all_alike(Terms *ts, Term *alike, Term *here);
 void prove_ptx_live(Prover *prover); /* part of it */
 /* May the value still be read where the block begins? */
 bool prove_ptx_wanted(const Prover *prover, uint32_t block, uint32_t value);
+/* May its term become another with each round of a loop, but for a number? */
+bool prove_ptx_grows(const Prover *prover, uint32_t header, uint32_t value);
 bool prove_ptx_orders_warps(const Prover *prover); /* a bar.warp.sync is in the function */
 /* Is there a load or store of shared memory that is not weak from this block on, up to where `stop` says? */
-unsigned prove_ptx_watched(Prover *prover, uint32_t block, const bool *stop); /* see Prover */
+unsigned prove_ptx_watched(Prover *prover, uint32_t block, const uint8_t *stop); /* see Prover */
 /* Entries that the jump table at this place would have if the function's long tables lay one after the other;
  * 0: there is none. */
 uint32_t prove_ptx_table_entries(const Prover *prover, uint32_t offset_bytes);
@@ -238,7 +241,9 @@ uint32_t prove_ptx_width(const Prover *prover, uint32_t value); /* 1, 32 or 64 *
 bool prove_ptx_short(const Prover *prover, uint32_t value);     /* kept as 16 bits, zero-extended */
 const char *prove_ptx_name(const Prover *prover, uint32_t value);
 void prove_ptx_entry(Prover *prover, Term **val);
-void prove_ptx_run(Prover *prover, uint32_t block, Term *const *val, Term *const *mem, const bool *stop,
+/* Up to blocks that end the region when they are come to; STOP_HERE + n: after n times. */
+enum { STOP_NOT, STOP_HERE };
+void prove_ptx_run(Prover *prover, uint32_t block, Term *const *val, Term *const *mem, const uint8_t *stop,
                    Run *run);
 
 /* The same without a step: the region is left as it is entered. */

@@ -87,3 +87,36 @@ void prove_ptx_live(Prover *prover) {
 bool prove_ptx_wanted(const Prover *prover, uint32_t block, uint32_t value) {
     return has(prover->blocks[block].live, value);
 }
+
+static bool gives(const Prover *prover, const PtxOperand *operand, uint32_t value) {
+    if (operand->kind == PO_REG)
+        return operand->reg == value || prover->upper[operand->reg] == value + 1;
+    for (uint32_t k = 0; operand->kind == PO_VEC && k < operand->nvec; k++)
+        if (gives(prover, &operand->vec[k], value))
+            return true;
+    return false;
+}
+
+/* `add v, v, 4`: after any number of rounds it is what it was and a number. */
+static bool counts(const PtxInsn *in, uint32_t value) {
+    return in->op == PTX_ADD && !in->guard_reg && in->noperands == 3 && in->operands[1].kind == PO_REG &&
+           in->operands[1].reg == value && in->operands[2].kind == PO_IMM;
+}
+
+bool prove_ptx_grows(const Prover *prover, uint32_t header, uint32_t value) {
+    uint32_t loop = prover->ptx_loops.innermost[header];
+    if (value >= prover->carry && value < prover->first_upper) /* by what is no operand */
+        return true;
+    for (uint32_t i = 0; loop != NO_NODE && i < prover->pf->ninsns; i++) {
+        const PtxInsn *in = &prover->pf->insns[i];
+        if (!loop_contains(&prover->ptx_loops, loop, prover->block_of[i]) || counts(in, value))
+            continue;
+        for (uint32_t k = 0; k < in->ndst; k++)
+            if (gives(prover, &in->operands[k], value))
+                return true;
+        for (uint32_t k = 0; k < in->nrets; k++)
+            if (gives(prover, &in->rets[k], value))
+                return true;
+    }
+    return false;
+}

@@ -3,7 +3,9 @@
  * them. A row that begins behind an instruction of a statement that writes the register is compared with the
  * statement's result: a machine register that holds, as a term, another word of it than the row says makes
  * the region unknown. Where the terms are neither, a schedule or an optimisation has come between, and
- * nothing is said. SPDX-License-Identifier: MIT */
+ * nothing is said. A statement that is executed in several rounds of a loop has a result in each, and which
+ * of them a copy's register holds the row does not say: one that is the named word of any is right.
+ * SPDX-License-Identifier: MIT */
 #include "check/prove/lane/internal.h"
 #include <string.h>
 
@@ -62,8 +64,12 @@ static RowTerms *terms_of(Prover *prover, Run *run, uint32_t row) {
 
 void prove_rows_after_statement(Prover *prover, Run *run, uint32_t statement, Term *const *val) {
     for (uint32_t r = prover->rows.value ? prover->rows.of_statement[statement] : 0; r;
-         r = prover->rows.next_of_statement[r - 1])
-        terms_of(prover, run, r - 1)->held = val[prover->rows.value[r - 1]];
+         r = prover->rows.next_of_statement[r - 1]) {
+        RowTerms *terms = terms_of(prover, run, r - 1);
+        RowTerms *before =
+            terms->held || terms->before ? arena_copy(prover->run_arena, terms, sizeof *terms) : NULL;
+        *terms = (RowTerms){val[prover->rows.value[r - 1]], before};
+    }
 }
 
 void prove_rows_after_inst(Prover *prover, Run *run, uint32_t inst, Term *const *val) {
@@ -74,9 +80,22 @@ void prove_rows_after_inst(Prover *prover, Run *run, uint32_t inst, Term *const 
     }
 }
 
+/* Is the word the other one of a register's 64 bits in some round, and in none the one that is named? */
+static bool is_other_word(Terms *ts, const RowTerms *rounds, Term *word, unsigned part) {
+    bool other = false;
+    for (; rounds; rounds = rounds->before) {
+        Term *value = rounds->held;
+        if (!value || value->width != 64)
+            continue;
+        if (word == (part ? t_hi(ts, value) : t_lo(ts, value)))
+            return false;
+        other |= word == (part ? t_lo(ts, value) : t_hi(ts, value));
+    }
+    return other;
+}
+
 const char *prove_rows_wrong(Prover *prover, const Run *ptx, const Run *mach, uint32_t *statement,
                              uint32_t *inst) {
-    Terms *ts = &prover->ts;
     for (uint32_t r = 0; prover->rows.value && ptx->rows && mach->rows && r < prover->bf->nvars; r++) {
         const BinVarRow *row = &prover->bf->vars[r];
         Term *value = ptx->rows[r].held, *word = mach->rows[r].held;
@@ -88,8 +107,7 @@ const char *prove_rows_wrong(Prover *prover, const Run *ptx, const Run *mach, ui
                  part = row->component - (prover->rows.value[r] >= prover->first_upper ? words : 0u);
         if (value->width <= 64 && part >= words)
             return "the map names a word that the PTX register has not";
-        if (value->width == 64 && word == (part ? t_lo(ts, value) : t_hi(ts, value)) &&
-            t_lo(ts, value) != t_hi(ts, value))
+        if (is_other_word(&prover->ts, &ptx->rows[r], word, part))
             return "the map names another word of the PTX register than this register holds";
     }
     return NULL;

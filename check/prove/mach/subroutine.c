@@ -65,7 +65,7 @@ static Term *returned(Prover *prover, const PtxModule *module, const PtxFunc *f,
         val[prover->carry] = ts->falsity;
         for (unsigned s = 0; s < NMEM; s++)
             mem[s] = t_var(ts, 0, term_name(ts, "memory %u", s), 0);
-        bool *stop = ARENA_ARRAY(&prover->arena, bool, prover->nblocks + 1);
+        uint8_t *stop = ARENA_ARRAY(&prover->arena, uint8_t, prover->nblocks + 1);
         prove_ptx_run(prover, 0, val, mem, stop, &run);
         for (uint32_t e = 0; !run.fault && !ts->overflow && e < run.exits.n; e++) {
             Term *one = run.exits.at[e].val[f->ret_regs[0]];

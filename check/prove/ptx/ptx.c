@@ -206,7 +206,7 @@ static void pv_arrive(Ptx *ptx, uint32_t b, Term *cond) {
     Terms *ts = &ptx->prover->ts;
     if (cond == ts->falsity)
         return;
-    if (ptx->stop[b]) {
+    if (ptx->stop[b] == STOP_HERE) {
         pv_leave(ptx, EX_CUT, b, cond);
         return;
     }
@@ -320,7 +320,7 @@ static unsigned watched_by(Prover *prover, const PtxInsn *in) {
     return space == SP_SHARED ? 1u << MEM_SHARED : order != MemOrder_CONSTANT ? 1u << MEM_GLOBAL : 0;
 }
 
-unsigned prove_ptx_watched(Prover *prover, uint32_t block, const bool *stop) {
+unsigned prove_ptx_watched(Prover *prover, uint32_t block, const uint8_t *stop) {
     ArenaMark mark = arena_mark(&prover->arena);
     bool *seen = ARENA_ARRAY(&prover->arena, bool, prover->nblocks);
     unsigned found = 0;
@@ -332,7 +332,7 @@ unsigned prove_ptx_watched(Prover *prover, uint32_t block, const bool *stop) {
         for (uint32_t i = b->first; i < b->end; i++)
             found |= watched_by(prover, &prover->pf->insns[i]);
         for (uint32_t k = 0; k < b->nsucc; k++)
-            if (!seen[b->succ[k]] && !stop[b->succ[k]]) {
+            if (!seen[b->succ[k]] && stop[b->succ[k]] != STOP_HERE) {
                 seen[b->succ[k]] = true;
                 stack[n++] = b->succ[k];
             }
@@ -396,7 +396,7 @@ static bool goes_first(const Ptx *ptx, uint32_t b, uint32_t other) {
     const LoopForest *loops = &ptx->prover->ptx_loops;
     for (uint32_t loop = loops->innermost[b]; loop != NO_NODE; loop = loops->at[loop].parent) {
         uint32_t header = loops->at[loop].header;
-        if (!ptx->stop[header] && ptx->entered[header] &&
+        if (ptx->stop[header] != STOP_HERE && ptx->entered[header] &&
             (other == header ? b != header : !loop_contains(loops, loop, other)))
             return true;
     }
@@ -425,12 +425,12 @@ static uint32_t next_block(const Ptx *ptx) {
     return best;
 }
 
-void prove_ptx_run(Prover *prover, uint32_t block, Term *const *val, Term *const *mem, const bool *stop,
+void prove_ptx_run(Prover *prover, uint32_t block, Term *const *val, Term *const *mem, const uint8_t *stop,
                    Run *run) {
     bool entry = prover->pf->is_entry && !block && !prover->blocks[block].header;
     Ptx x = {.prover = prover,
              .run = run,
-             .stop = stop,
+             .stop = arena_copy(prover->run_arena, stop, prover->nblocks * sizeof *stop),
              .together = entry ? t_const(&prover->ts, 32, UINT32_MAX) : prover->anyone};
     *run = (Run){.first = UINT32_MAX};
     x.mem = run->mem;
@@ -447,6 +447,8 @@ void prove_ptx_run(Prover *prover, uint32_t block, Term *const *val, Term *const
         x.pc = x.reach[b];
         x.val = x.in_val[b];
         x.reach[b] = NULL;
+        if (x.stop[b] > STOP_HERE)
+            x.stop[b]--;
         if (begins_round(&x, b))
             ptx_block(&x, b);
     }

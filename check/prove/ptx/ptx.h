@@ -7,7 +7,7 @@
 typedef struct {
     Prover *prover;
     Run *run;
-    const bool *stop;
+    uint8_t *stop; /* by block */
     Term **val, **mem;
     Term *const *first_mem; /* where the region begins: what never changes may be read from there */
     Term **reach;

@@ -393,6 +393,8 @@ counters: one round less | sub MOV R5, 0x6 / MOV R5, 0x5
 counters: ends by its upper word | sub (0210\\S+ +ISETP.EQ.AND.EX P0, PT, R6, RZ, PT), P1 / \\1, PT
 counters: upper word of the other counter | sub (0280\\S+ +IADD3.X R8), R8 / \\1, R6
 counters: carry of the other counter | sub (0280\\S+ +IADD3.X R8, R8, RZ, RZ), P0 / \\1, P1
+rounds: a round reads the next one's word | sub .R2.64.0x1c. / [R2.64+0x20]
+rounds: leaves where it goes on | sub (0400\\S+ +)@P0 BRA / \\1@!P0 BRA
 products: carry into the upper half lost | sub in:.text.products (0160\\S+ +IADD3.X R11, R15, RZ, RZ), P0 / \\1, !PT
 products: borrow of the other difference | sub in:.text.products (0210\\S+ +IADD3.X R6, R11, ~R8, RZ), P0 / \\1, !P0
 products: no borrow | sub in:.text.products (0210\\S+ +IADD3.X R6, R11, ~R8, RZ), P0 / \\1, PT

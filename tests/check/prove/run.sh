@@ -36,6 +36,23 @@ for target in $picked; do
     "$heddle" prove -t $target "$dir/large.ptx" > "$dir/out" || fail "large parameter, $target: $(tail -1 "$dir/out")"
 done
 
+# A loop that is followed: the low word of one round's product, 0, is the high word of another's, and the map is right
+cat > "$dir/rows.ptx" <<'P'
+.version 8.1
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+    .reg .pred %q; .reg .b32 %r<3>; .reg .b64 %d<3>;
+    ld.param.u64 %d1, [p]; mov.u32 %r1, 14;
+L:  and.b32 %r2, %r1, 7; mul.wide.u32 %d2, %r2, 4; st.volatile.global.u64 [%d1], %d2;
+    add.s32 %r1, %r1, -2; setp.ne.u32 %q, %r1, 0;
+    @%q bra L;
+    ret;
+}
+P
+"$heddle" prove -t sm_80 --no-launches "$dir/rows.ptx" > "$dir/out" || fail "rows of rounds: $(tail -1 "$dir/out")"
+
 # The division of f64 that the library computes, with the leading zeros of subnormal operands behind the branch that
 # has found them not to be zero; and wrong ones
 cat > "$dir/quotients.ptx" <<'P'
