@@ -16,8 +16,9 @@ out = subprocess.run([sys.executable, f"{bench}/reconvergence", "--heddle", hedd
 if out.returncode:
     sys.exit(f"divergent_kernels: {out.stdout[:2000]}{out.stderr}")
 good, measured = True, 1
+# (the loops of rejection and of retries_in_turn are unrolled: of straight code post-dominators keep fewer lanes apart)
 shares = {"while_three_ways": 0.1, "goto_out_of_two": 0.15, "inner_do_while": 0.2, "tree_walk": 0.5, "retry": 0.3, "interpreter": 0.25,
-          "three_deep": 0.2, "validate": 0.4, "dispatch_return": 0.3, "queens": 0.6, "rejection": 0.95, "retries_in_turn": 0.2, "prefix_code": 0.33, "two_loops_one_head": 0.5, "lexer": 0.15, "wildcards": 0.25,
+          "three_deep": 0.2, "validate": 0.4, "dispatch_return": 0.3, "queens": 0.6, "rejection": 0.95, "retries_in_turn": 0.45, "prefix_code": 0.33, "two_loops_one_head": 0.5, "lexer": 0.15, "wildcards": 0.25,
           "numbers": 0.6, "partition": 0.6, "words": 0.65, "conditions": 0.12, "stack_walk": 0.4, "markup": 0.65,
           "probe": 1, "two_level_break": 1}
 for kernel, row in json.loads(out.stdout).items():
